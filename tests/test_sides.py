@@ -138,3 +138,76 @@ def test_hessian_of_counts_beside_differences(monkeypatch):
         gradient, step = rs.compile(rs.grad(nll)), 1e-5
         columns = [(gradient(theta + step * e, x, y) - gradient(theta - step * e, x, y)) / (2 * step) for e in np.eye(3)]
         np.testing.assert_allclose(found, columns, rtol=2e-5, atol=1e-4)
+
+
+def newton(e, h, bound):
+    def step(s):
+        new = rs.maximum(s - (s**3 + 1.3 * s - e - h) / (3 * s * s + 1.3), 0.0)
+        return new, rs.until(abs(new - s) < 1e-12)
+
+    return rs.loop(step, init=abs(e) + 0.1, n_steps=bound).last
+
+
+def by_value(e, h, bound):
+    n = rs.cast(abs(e) * 5, "int64") + 1
+    rows, _ = rs.scan(lambda k, t: [k + 1, 0.5 * t + h / k], outputs_info=[e * 0 + 1, e], n_steps=n)
+    return rows[1][-1]
+
+
+def none_at_all(e, h, bound):
+    """It may have no steps, where the branch is not taken: its last row is asked for none the less."""
+    rows, _ = rs.scan(lambda t: 0.5 * t + h, outputs_info=e, n_steps=rs.cast(rs.maximum(e, 0.0) * 5, "int64"))
+    return rows[-1]
+
+
+@pytest.mark.parametrize("branch", [newton, by_value, none_at_all])
+@pytest.mark.parametrize("bound", [12, None])
+@pytest.mark.parametrize("nested", [False, True])
+def test_loops_in_branches(branch, bound, nested, monkeypatch):
+    strain = np.linspace(-1.0, 1.0, 60)
+
+    def build():
+        def misfit(p, strain):
+            def step(e, h):
+                taken = e > 0.21
+                found = rs.ifelse(h > 0.1, branch(e, p * h, bound), h) if nested else branch(e, p * h, bound)
+                return dict(h=0.5 * h + 0.2 * rs.ifelse(taken, found, 0.3 * e))
+
+            return rs.sum(rs.loop(step, over=strain, init=dict(h=0.05)).h ** 2)
+
+        f = rs.compile(rs.value_and_grad(misfit))
+        return lambda *args: flat(f(*args))
+
+    value, slope = by_engines(monkeypatch, build, 0.7, strain)
+    near = [build()(0.7 + d, strain)[0] for d in (1e-6, -1e-6)]
+    np.testing.assert_allclose(slope, (near[0] - near[1]) / 2e-6, rtol=1e-5, atol=1e-8)
+
+
+def test_a_branch_that_is_taken_reports_its_loop(monkeypatch):
+    """A loop without steps has no last row: an error where the branch is taken, and only there."""
+    for engine in ENGINES:
+        monkeypatch.setenv("RSCAN_ENGINE", engine)
+
+        def step(e, k, h):
+            rows, _ = rs.scan(lambda t: 0.5 * t, outputs_info=e, n_steps=k)
+            return dict(h=rs.ifelse(k != 1, rows[-1], h))
+
+        f = rs.compile(lambda x, k: rs.loop(step, over=(x, k), init=dict(h=0.0)).h)
+        x, k = np.ones(8), np.array([1, 3, 2, 1, 4, 1, 2, 2])
+        for _ in range(3):
+            np.testing.assert_allclose(f(x, k), [0, 0.125, 0.25, 0.25, 0.0625, 0.0625, 0.25, 0.25])
+        with pytest.raises(rs.errors.RscanIndexError, match="0 rows|extent 0|0"):
+            f(x, np.where(np.arange(8) == 5, 0, k))
+
+
+def test_loops_in_branches_are_kernels():
+    strain = np.linspace(-1.0, 1.0, 60)
+
+    def misfit(p, strain):
+        step = lambda e, h: dict(h=0.5 * h + 0.2 * rs.ifelse(e > 0.2, newton(e, p * h, 12), 0.3 * e))
+        return rs.sum(rs.loop(step, over=strain, init=dict(h=0.05)).h ** 2)
+
+    f = rs.compile(rs.value_and_grad(misfit))
+    f(0.7, strain)
+    engines = [loop.variants[-1].engine for loop in f.explain(0.7, strain).loops if loop.depth == 0]
+    assert engines and all(engine in ("jit", "vm") for engine in engines), engines

@@ -1,7 +1,8 @@
 //! Reverse mode: walks the nodes backwards and adds up cotangents.
 
-use super::branches::{At, Branches};
+use super::branches::leaving;
 use crate::base::{Diagnostic, Kind, Result};
+use crate::ir::needs::{At, Needs};
 use crate::ir::{AsWritten, Def, Graph, Node, NodeId, Op, Site, Value};
 use crate::rewrite::local::{Beside, Index};
 use crate::rewrite::rules::{contract, log_space, log_terms, stabilise};
@@ -61,7 +62,7 @@ pub(super) fn walk(g: &mut Graph, beside: &Beside, nodes: Range<usize>, seeds: &
     let stops: FxHashSet<Value> = seeds.constants.iter().copied().collect();
     let reached = connected(g, &starts, &stops, nodes.clone());
     let depends = dependent(g, wrt, &stops, nodes.clone());
-    let branches = Branches::of(g, nodes.clone(), starts.iter().chain(wrt).copied());
+    let branches = Needs::of(g, nodes.clone(), starts.iter().chain(wrt).copied());
     let (fixed, cts) = (seeds.known.iter().map(|s| s.0).collect(), seeds.known.iter().copied().collect());
     let mut sums = Sums { fixed, cts, depends, branches };
     for &(v, ct) in &seeds.outputs {
@@ -79,7 +80,7 @@ pub(super) fn walk(g: &mut Graph, beside: &Beside, nodes: Range<usize>, seeds: &
         let at = sums.branches.node(&node);
         // An output that is needed under more conditions than others.
         let all = node.outs.iter().zip(cts);
-        let cts: Vec<Option<Value>> = all.map(|(&v, ct)| Some(sums.branches.leaving(g, &sums.branches.value(v), &at, (v, ct?)))).collect();
+        let cts: Vec<Option<Value>> = all.map(|(&v, ct)| Some(leaving(g, &sums.branches.value(v), &at, (v, ct?)))).collect();
         match (beside.instead.get(&node.outs[0]), &cts[..]) {
             (Some(&better), &[Some(ct)]) => sums.through(g, beside, (better, ct), id)?,
             (_, &[Some(ct)]) if matches!(node.op, Op::IfElse(_)) => {
@@ -116,14 +117,14 @@ struct Sums {
     cts: FxHashMap<Value, Value>,
     /// Values that depend on what derivatives are asked by.
     depends: FxHashSet<Value>,
-    branches: Branches,
+    branches: Needs,
 }
 
 impl Sums {
     /// Adds a cotangent that is needed under some conditions.
     fn add_to_live(&mut self, g: &mut Graph, from: &At, v: Value, ct: Value) {
         if self.depends.contains(&v) {
-            let ct = self.branches.leaving(g, from, &self.branches.value(v), (v, ct));
+            let ct = leaving(g, from, &self.branches.value(v), (v, ct));
             self.add(g, v, ct);
         }
     }

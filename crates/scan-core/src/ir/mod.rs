@@ -7,6 +7,7 @@ mod congruence;
 pub mod graph;
 pub(crate) mod literal;
 mod memo;
+pub mod needs;
 pub mod op;
 pub mod parse;
 pub mod print;

@@ -290,3 +290,47 @@ impl Flat<'_> {
         gain
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn one(args: &[usize], weight: usize) -> Instruction {
+        Instruction { args: SmallVec::from_slice(args), weight, ..Instruction::default() }
+    }
+    fn choice(condition: usize, holds: usize, other: usize) -> Instruction {
+        let choice = Some(Choice { condition, sides: [Some(other), Some(holds)] });
+        Instruction { choice, ..one(&[condition, holds, other], 1) }
+    }
+    fn skip(range: Range<usize>, condition: usize, holds: bool) -> Skip {
+        Skip { range, condition, holds }
+    }
+
+    #[test]
+    fn what_a_side_alone_needs_lies_together() {
+        // Two conditions and a number; what the first needs, what nobody may skip, more of the first.
+        let all = [one(&[], 1), one(&[], 1), one(&[], 1), one(&[2], 60), one(&[2], 5), one(&[3, 4], 60), choice(0, 5, 4)];
+        let (order, skips) = skippable(&all, &[6]).unwrap();
+        assert_eq!((order, skips), (vec![0, 1, 2, 4, 3, 5, 6], vec![skip(4..6, 0, true)]));
+    }
+
+    #[test]
+    fn sides_lie_in_each_other() {
+        let all = [one(&[], 1), one(&[], 1), one(&[], 1), one(&[2], 60), one(&[2], 70), choice(1, 3, 4), one(&[5], 80), choice(0, 2, 6)];
+        let (order, skips) = skippable(&all, &[7]).unwrap();
+        assert_eq!(skips, [skip(3..7, 0, false), skip(3..4, 1, true), skip(4..5, 1, false)], "{order:?}");
+        assert_eq!(order, (0..8).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn what_others_need_is_not_skipped() {
+        // The value of the first is kept; that of the second is what decides, too.
+        let all = [one(&[], 1), one(&[0], 90), one(&[0], 90), choice(2, 1, 0)];
+        assert_eq!(skippable(&all, &[1, 3]), None);
+        let all = [one(&[], 1), one(&[0], 90), choice(1, 1, 0)];
+        assert_eq!(skippable(&all, &[2]), None);
+        // Little is not worth it.
+        let all = [one(&[], 1), one(&[], 900), one(&[1], 60), choice(0, 2, 1)];
+        assert_eq!(skippable(&all, &[3]), None);
+    }
+}

@@ -17,8 +17,8 @@ use super::nodes::Lowering;
 use super::picks::LOOKED_AT;
 use super::prepared::{prepared, ready};
 use super::rooms::{Roomy, roomy, with_rooms};
-use super::sided::with_sides;
 use super::scan::{BY_VALUES, CHANGES, Kind, Kinds, SCALARS, known_row, known_shape, scalars};
+use super::sided::with_sides;
 use super::tables::{Elements, Table, Tables};
 use super::value::{Layout, Val};
 use super::{Lowered, dynamic_slice, refuse};
@@ -110,7 +110,8 @@ fn closed(body: &Graph) -> Lowered<Option<Graph>> {
             let most = lengths.collect::<Lowered<Vec<usize>>>()?.into_iter().min().unwrap_or(UNBOUNDED);
             let op = match n {
                 Some(n) => Roomy::op(scan.clone(), (n, true), types),
-                None => Roomy::open(scan.clone(), most, types),
+                None if reads_on(body, node) => Roomy::open(scan.clone(), most, types),
+                None => Roomy::op(scan.clone(), (most, false), types),
             };
             outs = out.apply(op, &ins)?;
         }
@@ -121,14 +122,14 @@ fn closed(body: &Graph) -> Lowered<Option<Graph>> {
     Ok(Some(out))
 }
 
-/// Such a loop, and how many steps it runs at most where that is known; else it may run none, where its rows are read as those that it began
-/// with then.
+/// Such a loop, and how many steps it runs at most where that is known. Else it may run none where its rows are read as those that it began with
+/// then, and must run one elsewhere.
 fn open<'a>(body: &Graph, node: &'a Node) -> Option<(&'a Arc<Scan>, Option<usize>)> {
     let Op::Scan(scan) = &node.op else { return None };
     let open = node.outs.iter().any(|&v| known_shape(body, v).is_err());
     let kept = scan.states.iter().all(|s| matches!(s.keep, Keep::Last(0 | 1)));
     let known = body.const_value(node.ins[Scan::N_STEPS]).map(|n| n.item_i64().and_then(|n| usize::try_from(n).ok()));
-    let any = known.map_or_else(|| reads_on(body, node), |n| n.is_some_and(|n| n > 0));
+    let any = known.is_none_or(|n| n.is_some_and(|n| n > 0));
     (open && kept && any).then_some((scan, known.flatten()))
 }
 

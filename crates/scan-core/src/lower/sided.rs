@@ -1,22 +1,22 @@
-//! Loops in a step that only one branch of `ifelse` needs: no steps where that branch is not taken.
+//! Loops in a step that only one branch of `ifelse` needs: no steps where that branch is not taken, or one of a loop that is known to have some,
+//! so that it has a last row.
 //!
 //! ```text
-//! y = ifelse(c, h[-1], x)        h = scan where(c, n, 0) { … }
-//! h = scan n { … }               y = ifelse(c, h[-1], x)
+//! h = scan n { … }               h = scan where(c, n, 0) { … }
+//! y = ifelse(c, h[-1], x)        y = ifelse(c, h[-1], x)
 //! ```
 //!
 //! Whatever else a branch needs is computed in any case, where the step is a kernel; what a loop in it finds is not taken then.
 
 use super::Lowered;
+use super::looped::UNBOUNDED;
 use super::scan::{Kind, Kinds};
 use crate::base::Id;
+use crate::ir::needs::{At, Needs};
 use crate::ir::{Def, Graph, Node, NodeId, Op, Scan, Value};
 use crate::scalar::ElemOp;
-use crate::types::DType;
+use crate::types::{Array, DType};
 use rustc_hash::FxHashMap;
-
-/// Conditions, from the outermost on, and whether each holds where something is needed.
-type Path = Vec<(Value, bool)>;
 
 /// The body with no steps for loops of branches that are not taken; `None` where there are no such loops.
 pub(super) fn with_sides(scan: &Scan, body: &Graph) -> Lowered<Option<Graph>> {
@@ -24,9 +24,10 @@ pub(super) fn with_sides(scan: &Scan, body: &Graph) -> Lowered<Option<Graph>> {
         return Ok(None);
     }
     let kinds = Kinds::new(scan, body);
-    let mut paths = paths(body);
+    let (live, needs) = (body.needed(body.results()), Needs::of(body, 0..body.nodes().len(), body.results().iter().copied()));
     let step = |node: &Node| matches!(node.op, Op::Scan(_)) && node.outs.iter().any(|&v| kinds.of(v) == Kind::Step);
-    paths.retain(|id, path| !path.is_empty() && step(&body.nodes()[*id]));
+    let loops = body.nodes().enumerate().filter(|(id, node)| live[id.idx()] && step(node));
+    let paths: FxHashMap<NodeId, At> = loops.map(|(id, node)| (id, needs.node(node))).filter(|(_, at)| !at.is_empty()).collect();
     if paths.is_empty() {
         return Ok(None);
     }
@@ -38,8 +39,13 @@ pub(super) fn with_sides(scan: &Scan, body: &Graph) -> Lowered<Option<Graph>> {
         let node = &body.nodes()[id];
         out.set_span(node.span);
         let mut ins: Vec<Value> = node.ins.iter().map(|v| image[v]).collect();
-        for &(condition, holds) in paths.get(&id).into_iter().flatten().rev() {
-            let (steps, none) = (ins[Scan::N_STEPS], out.int(0));
+        let path = paths.get(&id).filter(|path| !counted(body, node, path, &paths));
+        let known = path.and_then(|_| body.const_value(node.ins[Scan::N_STEPS]).and_then(Array::item_i64));
+        if let Some(n) = known {
+            ins[Scan::N_STEPS] = out.int(n.min(UNBOUNDED as i64));
+        }
+        for &(condition, holds) in path.into_iter().flatten().rev() {
+            let (steps, none) = (ins[Scan::N_STEPS], out.int(i64::from(known.is_some_and(|n| n > 0))));
             let truth = out.cast(image[&condition], DType::Bool);
             let (then, other) = if holds { (steps, none) } else { (none, steps) };
             ins[Scan::N_STEPS] = out.apply(Op::Elem(ElemOp::Where), &[truth, then, other])?[0];
@@ -52,37 +58,14 @@ pub(super) fn with_sides(scan: &Scan, body: &Graph) -> Lowered<Option<Graph>> {
     Ok(Some(out))
 }
 
-/// Per node that is needed: the conditions under which it is.
-fn paths(body: &Graph) -> FxHashMap<NodeId, Path> {
-    let mut wanted: FxHashMap<Value, Path> = body.results().iter().map(|&v| (v, vec![])).collect();
-    let mut paths = FxHashMap::default();
-    let nodes: Vec<_> = body.nodes().enumerate().collect();
-    for (id, node) in nodes.into_iter().rev() {
-        let Some(path) = node.outs.iter().filter_map(|v| wanted.get(v).cloned()).reduce(common) else { continue };
-        for (k, &v) in node.ins.iter().enumerate() {
-            let mut use_ = path.clone();
-            if k > 0 && matches!(node.op, Op::IfElse(_)) {
-                use_.push((node.ins[0], k == 1));
-            }
-            let all = match wanted.remove(&v) {
-                Some(before) => common(before, use_),
-                None => use_,
-            };
-            wanted.insert(v, all);
-        }
-        paths.insert(id, path);
-    }
-    paths
-}
-
-fn common(mut a: Path, b: Path) -> Path {
-    let same = a.iter().zip(&b).take_while(|(a, b)| a == b).count();
-    a.truncate(same);
-    a
+/// True for a loop of as many steps as one has made that has the same path.
+fn counted(body: &Graph, node: &Node, path: &At, paths: &FxHashMap<NodeId, At>) -> bool {
+    let made = |v: Value| if let Def::Out(id, _) = body.def(v) { paths.get(&id) } else { None };
+    made(node.ins[Scan::N_STEPS]) == Some(path)
 }
 
 /// Nodes that are needed, each behind what it needs and behind the conditions on its path. No condition needs what is needed under it alone.
-fn ordered(body: &Graph, paths: &FxHashMap<NodeId, Path>) -> Vec<NodeId> {
+fn ordered(body: &Graph, paths: &FxHashMap<NodeId, At>) -> Vec<NodeId> {
     let (mut order, mut placed) = (vec![], vec![false; body.nodes().len()]);
     let maker = |v: &Value| if let Def::Out(id, _) = body.def(*v) { Some(id) } else { None };
     let mut stack: Vec<(NodeId, bool)> = body.results().iter().rev().filter_map(maker).map(|id| (id, false)).collect();

@@ -271,13 +271,7 @@ impl<'a> Bound<'a> {
         Ok(())
     }
 
-    fn by_arrays(
-        &self,
-        by: &ByArrays,
-        mode: Option<Write>,
-        (spots, named): (&[Spot], Option<&OnceCell<Named>>),
-        k: &Steps,
-    ) -> Result<()> {
+    fn by_arrays(&self, by: &ByArrays, mode: Option<Write>, (spots, named): (&[Spot], Option<&OnceCell<Named>>), k: &Steps) -> Result<()> {
         let (first, last) = (spots[0].at(k), spots[spots.len() - 1].at(k));
         let [n, m] = [&self.piece.ins[0], &self.piece.outs[0]].map(|p| count(&p.shape));
         let idxs = spots[1..spots.len() - 1].iter().map(|spot| spot.at(k));

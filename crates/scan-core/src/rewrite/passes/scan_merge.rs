@@ -7,14 +7,14 @@
 //!
 //! The loops run the same number of steps, and stop by the same condition where one may stop them: of states that begin alike and are written
 //! alike in both, as those are of a loop and of the loop with its tangents. None prints, draws from the outside or asserts,
-//! none needs what another returns, every evaluation of the graph computes them all, and they share a sequence or an initial
+//! none needs what another returns, the same branches of `ifelse` need them all, if any do, and they share a sequence or an initial
 //! state, or have none of their own and read the same values: so a loop that a gradient asks for a second time, with more rows, becomes one
 //! with the first.
 
 use crate::base::{Id, Result};
+use crate::ir::needs::Needs;
 use crate::ir::{Graph, Node, NodeId, Op, Scan, SeqId, StateId, Value};
 use crate::rewrite::Cx;
-use crate::rewrite::loops::facts::eager;
 use crate::rewrite::loops::parts::title;
 use crate::rewrite::loops::rows::Prover;
 use crate::rewrite::loops::{CapturedPart, Parts, SeqPart, StatePart};
@@ -49,11 +49,13 @@ pub fn run(cx: &mut Cx, graph: &Graph) -> Result<Option<Graph>> {
 
 /// Loops that become one, in order.
 fn groups(g: &Graph) -> Vec<Vec<NodeId>> {
-    let (eager, mut prover) = (eager(g), Prover::new(g));
+    let (needs, mut prover) = (Needs::of(g, 0..g.nodes().len(), g.results().iter().copied()), Prover::new(g));
+    let live = g.needed(g.results());
+    let under = |id: NodeId| needs.node(&g.nodes()[id]);
     let scans: Vec<(NodeId, &Arc<Scan>, Dim)> = g
         .nodes()
         .enumerate()
-        .filter(|(_, n)| n.outs.iter().any(|v| eager[v.idx()]))
+        .filter(|(id, _)| live[id.idx()])
         .filter_map(|(id, n)| Some((id, n.op.as_scan()?, prover.scalar(n.ins[Scan::N_STEPS]))))
         .filter(|(_, s, _)| !s.body.whole().effects)
         .collect();
@@ -64,7 +66,7 @@ fn groups(g: &Graph) -> Vec<Vec<NodeId>> {
         }
         let mut group = vec![*id];
         for (other, with, m) in &scans[at + 1..] {
-            let free = !groups.iter().any(|g| g.contains(other)) && scan.until == with.until;
+            let free = !groups.iter().any(|g| g.contains(other)) && scan.until == with.until && under(*id) == under(*other);
             let alike = || if scan.until { Alike::new(g, *id, *other).stops } else { group.iter().any(|&a| shares(g, a, *other)) };
             let beside = || group.iter().all(|&a| !depends(g, *other, a)) && alike();
             if free && n == m && beside() {

@@ -107,7 +107,8 @@ pub(super) fn bundles(program: &Program) -> Vec<Range<usize>> {
         while i <= end {
             let dst = program.operations[i].dst;
             let reach = last[dst.idx()];
-            let limit = program.skips.iter().flat_map(|s| [s.range.start, s.range.end]).filter(|&at| at > start).min().unwrap_or(usize::MAX);
+            let limit =
+                program.skips.iter().flat_map(|s| [s.range.start, s.range.end]).filter(|&at| at > start).min().unwrap_or(usize::MAX);
             if program.values[dst].class == Class::Mask && reach > end && reach < limit.min(start + BUNDLE) {
                 end = reach;
             }
