@@ -17,9 +17,12 @@ def heavy(x, rounds=6):
 
 def flags(kind, shape):
     random = np.random.default_rng(5)
-    return {"never": np.zeros(shape, bool), "always": np.ones(shape, bool), "seldom": random.random(shape) < 0.05, "often": random.random(shape) < 0.5}[
-        kind
-    ]
+    return {
+        "never": np.zeros(shape, bool),
+        "always": np.ones(shape, bool),
+        "seldom": random.random(shape) < 0.05,
+        "often": random.random(shape) < 0.5,
+    }[kind]
 
 
 def by_engines(monkeypatch, build, *args):
@@ -66,7 +69,7 @@ class TestEngines:
                 return rs.sum(out.seen) + rs.sum(out.last.h), (out.h, out.seen)
 
             f = rs.compile(rs.value_and_grad(loss, wrt=(0, 1), has_aux=True))
-            return lambda *args: [v for v in flat(f(*args))]
+            return lambda *args: flat(f(*args))
 
         by_engines(monkeypatch, build, *args)
 
@@ -81,7 +84,7 @@ class TestEngines:
                 return rs.sum(out.seen) + rs.sum(out.last.h), (out.h, out.seen)
 
             f = rs.compile(rs.value_and_grad(loss, wrt=(0, 1), has_aux=True))
-            return lambda *args: [v for v in flat(f(*args))]
+            return lambda *args: flat(f(*args))
 
         by_engines(monkeypatch, build, *args)
 
@@ -178,7 +181,7 @@ def test_loops_in_branches(branch, bound, nested, monkeypatch):
         f = rs.compile(rs.value_and_grad(misfit))
         return lambda *args: flat(f(*args))
 
-    value, slope = by_engines(monkeypatch, build, 0.7, strain)
+    _, slope = by_engines(monkeypatch, build, 0.7, strain)
     near = [build()(0.7 + d, strain)[0] for d in (1e-6, -1e-6)]
     np.testing.assert_allclose(slope, (near[0] - near[1]) / 2e-6, rtol=1e-5, atol=1e-8)
 
@@ -196,7 +199,7 @@ def test_a_branch_that_is_taken_reports_its_loop(monkeypatch):
         x, k = np.ones(8), np.array([1, 3, 2, 1, 4, 1, 2, 2])
         for _ in range(3):
             np.testing.assert_allclose(f(x, k), [0, 0.125, 0.25, 0.25, 0.0625, 0.0625, 0.25, 0.25])
-        with pytest.raises(rs.errors.RscanIndexError, match="0 rows|extent 0|0"):
+        with pytest.raises(rs.errors.RscanIndexError, match="E0202"):
             f(x, np.where(np.arange(8) == 5, 0, k))
 
 

@@ -319,7 +319,9 @@ class HouseholdTaxLedger(Model):
     small = dict(households=5, years=6)
 
     def make(self, random, households, years):
-        wage = random.lognormal(10.6, 0.7, size=(households, 1)) * np.exp(0.02 * np.arange(years) + 0.1 * random.normal(size=(households, years)))
+        wage = random.lognormal(10.6, 0.7, size=(households, 1)) * np.exp(
+            0.02 * np.arange(years) + 0.1 * random.normal(size=(households, years))
+        )
         wage = np.where(random.uniform(size=(households, years)) < 0.05, 0.0, wage)
         gain = 6000 * random.standard_t(3, size=(households, years))
         children = random.integers(0, 4, size=(households, years))
@@ -381,7 +383,9 @@ class HouseholdTaxLedger(Model):
                     0.2 * taxable,
                     jnp.where(taxable <= 125140.0, 7540.0 + 0.4 * (taxable - 37700.0), 42516.0 + 0.45 * (taxable - 125140.0)),
                 )
-                insured = jnp.where(wage < 12570.0, 0.0, jnp.where(wage < 50270.0, 0.08 * (wage - 12570.0), 3016.0 + 0.02 * (wage - 50270.0)))
+                insured = jnp.where(
+                    wage < 12570.0, 0.0, jnp.where(wage < 50270.0, 0.08 * (wage - 12570.0), 3016.0 + 0.02 * (wage - 50270.0))
+                )
                 net = gain - losses
                 losses = jnp.maximum(-net, 0.0)
                 chargeable = jnp.maximum(net - 3000.0, 0.0)
@@ -432,7 +436,9 @@ class WardPatientsJourney(Model):
                 load = rs.maximum(load, 0.0)
                 fire = fire + 0.25 * load / (3.0 + load) - 0.09 * fire
                 support = rs.choose(mode, [0.0, 0.03, 0.06, 0.0, 0.0])
-                lactate = rs.maximum(lactate + 0.35 * fire * (0.5 + frailty) / (1.0 + fire) - (0.05 + support) * lactate + 0.05 * noise, 0.05)
+                lactate = rs.maximum(
+                    lactate + 0.35 * fire * (0.5 + frailty) / (1.0 + fire) - (0.05 + support) * lactate + 0.05 * noise, 0.05
+                )
                 risk = (fire + lactate * (0.7 + frailty)) / (1.0 + 0.2 * support * since)
                 after = rs.choose(
                     mode,
@@ -446,7 +452,9 @@ class WardPatientsJourney(Model):
                 )
                 since = rs.where(after == mode, since + 1, 0)
                 cost = cost + rs.choose(mode, [20.0, 90.0, 160.0, 0.0, 0.0]) + rs.where(after != mode, 35.0, 0.0)
-                states = dict(load=load, fire=fire, drug=drug, lactate=lactate, mode=rs.cast(after, "int32"), since=rs.cast(since, "int32"), cost=cost)
+                states = dict(
+                    load=load, fire=fire, drug=drug, lactate=lactate, mode=rs.cast(after, "int32"), since=rs.cast(since, "int32"), cost=cost
+                )
                 return states, rs.until(after >= home)
 
             out = rs.loop(
@@ -823,7 +831,9 @@ class TidalBerthLedger(Model):
                 work = work + rs.where((minute > 60) & (minute < 300), 300 - minute, 0)
                 waited = start - arrival
                 demurrage = rs.where(waited < 360, 0, rs.where(waited < 1440, (waited - 360) * 5, 5400 + (waited - 1440) * 11))
-                due = 2000 + rs.where(boxes <= 250, boxes * 12, rs.where(boxes <= 1000, 3000 + (boxes - 250) * 9, 9750 + (boxes - 1000) * 7))
+                due = 2000 + rs.where(
+                    boxes <= 250, boxes * 12, rs.where(boxes <= 1000, 3000 + (boxes - 250) * 9, 9750 + (boxes - 1000) * 7)
+                )
                 due = due * rs.where(spare < 50, 115, 100) // 100
                 refused = waited > 4320
                 end = rs.where(refused, free[berth], start + work)
@@ -868,7 +878,9 @@ class TidalBerthLedger(Model):
                 work = work + jnp.where((minute > 60) & (minute < 300), 300 - minute, 0)
                 waited = start - arrival
                 demurrage = jnp.where(waited < 360, 0, jnp.where(waited < 1440, (waited - 360) * 5, 5400 + (waited - 1440) * 11))
-                due = 2000 + jnp.where(boxes <= 250, boxes * 12, jnp.where(boxes <= 1000, 3000 + (boxes - 250) * 9, 9750 + (boxes - 1000) * 7))
+                due = 2000 + jnp.where(
+                    boxes <= 250, boxes * 12, jnp.where(boxes <= 1000, 3000 + (boxes - 250) * 9, 9750 + (boxes - 1000) * 7)
+                )
                 due = due * jnp.where(spare < 50, 115, 100) // 100
                 refused = waited > 4320
                 end = jnp.where(refused, free[berth], start + work)

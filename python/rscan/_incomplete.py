@@ -139,6 +139,7 @@ def _series(a: Variable, x: Variable) -> Variable:
 
 def _fraction(numerator: Any, denominator: Any, first: Variable, parameters: list[Variable], name: str) -> Variable:
     """A continued fraction: `b₀ + a₁/(b₁ + a₂/(b₂ + …))`, from as many terms as `_terms` says, the last one first."""
+
     def step(n: Variable, rest: Variable, *given: Variable) -> Any:
         return [n - 1, numerator(n, *given)[0] / (denominator(n, *given) + rest)]
 

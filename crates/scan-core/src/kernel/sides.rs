@@ -318,8 +318,9 @@ mod tests {
     fn sides_lie_in_each_other() {
         let all = [one(&[], 1), one(&[], 1), one(&[], 1), one(&[2], 60), one(&[2], 70), choice(1, 3, 4), one(&[5], 80), choice(0, 2, 6)];
         let (order, skips) = skippable(&all, &[7]).unwrap();
-        assert_eq!(skips, [skip(3..7, 0, false), skip(3..4, 1, true), skip(4..5, 1, false)], "{order:?}");
-        assert_eq!(order, (0..8).collect::<Vec<_>>());
+        // The inner condition is asked for within the outer side alone.
+        assert_eq!(order, [0, 2, 1, 3, 4, 5, 6, 7]);
+        assert_eq!(skips, [skip(2..7, 0, false), skip(3..4, 1, true), skip(4..5, 1, false)]);
     }
 
     #[test]
