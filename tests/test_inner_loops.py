@@ -73,7 +73,7 @@ def test_rows_of_a_matrix_are_updated_one_by_one(monkeypatch):
 
         return rs.loop(sweep, init=x0, n_steps=5)
 
-    for n, what in ((20, KERNEL), (100, LIST)):
+    for n, what in ((20, WITHIN), (100, LIST)):
         agree(monkeypatch, build, numbers(n, n) + 9 * np.sqrt(n) * np.eye(n), numbers(n, seed=1), np.zeros(n), reached=what)
 
 
@@ -110,7 +110,7 @@ def test_no_steps_where_a_last_row_is_wanted_is_the_error_of_the_law(monkeypatch
     def build(counts, h0):
         return rs.loop(lambda n, h: rs.loop(lambda g: 2 * g + 1, init=h, n_steps=n)[-1], over=counts, init=h0)
 
-    assert agree(monkeypatch, build, np.array([1, 2, 3]), np.array(0.5), reached=KERNEL)
+    assert agree(monkeypatch, build, np.array([1, 2, 3]), np.array(0.5), reached=WITHIN)
     kind, text = agree(monkeypatch, build, np.array([1, 0, 3]), np.array(0.5))
     assert issubclass(kind, IndexError) and "in step 1" in text
     kind, text = agree(monkeypatch, build, np.array([1, 2, -3]), np.array(0.5))

@@ -129,8 +129,16 @@ fn open<'a>(body: &Graph, node: &'a Node) -> Option<(&'a Arc<Scan>, Option<usize
     let open = node.outs.iter().any(|&v| known_shape(body, v).is_err());
     let kept = scan.states.iter().all(|s| matches!(s.keep, Keep::Last(0 | 1)));
     let known = body.const_value(node.ins[Scan::N_STEPS]).map(|n| n.item_i64().and_then(|n| usize::try_from(n).ok()));
-    let any = known.is_none_or(|n| n.is_some_and(|n| n > 0));
+    let any = known.map_or_else(|| reads_on(body, node) || fails_without(body, node), |n| n.is_some_and(|n| n > 0));
     (open && kept && any).then_some((scan, known.flatten()))
+}
+
+/// True for a loop whose step fails where it runs no step: of what it returns nothing is read but its last rows, by their number.
+fn fails_without(body: &Graph, node: &Node) -> bool {
+    let number = |n: &Node| n.ins.get(1).and_then(|&v| body.const_value(v)).and_then(Array::item_i64);
+    let takes = |n: &Node| matches!(&n.op, Op::Index(index) if index.pattern.split(',').next() == Some("i")) && number(n) == Some(-1);
+    let reads = |v: Value| body.nodes().iter().filter(move |n| n.ins.contains(&v)).all(takes) && !body.results().contains(&v);
+    node.op.as_scan().is_some_and(|scan| scan.states.ids().all(|id| reads(node.outs[scan.state_output(id)])))
 }
 
 /// True for a node that reads of a value nothing but elements by numbers.
