@@ -13,7 +13,6 @@
 
 use super::{Kernel, Op, Reg};
 use crate::base::IdxVec;
-use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use std::ops::Range;
 
@@ -59,8 +58,8 @@ pub fn skippable(instructions: &[Instruction], kept: &[usize]) -> Option<(Vec<us
         return None;
     }
     let sides = Sides::of(instructions, kept, least);
-    let mut flat = Flat { instructions, sides: &sides, least, order: vec![], skips: vec![] };
-    let gain = flat.put(Arranged::of(instructions, &sides));
+    let mut flat = Flat { sides: &sides, least, order: vec![], skips: vec![] };
+    let gain = flat.put(Arranged::of(&sides));
     (!flat.skips.is_empty() && gain.saturating_mul(share) >= whole).then_some((flat.order, flat.skips))
 }
 
@@ -81,8 +80,8 @@ const SHARE: usize = 5;
 const LEAST: usize = 50;
 
 /// True per bool that no comparison of floats decides within the step: integers and bools from memory follow patterns, which processors foresee.
-/// A jump that is foreseen wrong costs more than most sides.
-pub fn foreseen(kernel: &Kernel) -> IdxVec<Reg, bool> {
+/// A jump that is foreseen wrong costs more than most sides. `None` where no such bool chooses.
+pub fn foreseen(kernel: &Kernel) -> Option<IdxVec<Reg, bool>> {
     let mut foreseen: IdxVec<Reg, bool> = IdxVec::new();
     for inst in kernel.body.iter() {
         let made_of = |foreseen: &IdxVec<Reg, bool>| inst.op.uses().iter().all(|&r| foreseen[r] || kernel.dtype(r).is_float());
@@ -96,7 +95,7 @@ pub fn foreseen(kernel: &Kernel) -> IdxVec<Reg, bool> {
         };
         foreseen.push(is);
     }
-    foreseen
+    kernel.body.iter().any(|inst| matches!(inst.op, Op::Select(c, ..) if foreseen[c])).then_some(foreseen)
 }
 
 /// So often owners are looked for, each time with what is known of which side lies in which.
@@ -106,9 +105,8 @@ const ROUNDS: usize = 8;
 struct Sides<'a> {
     instructions: &'a [Instruction],
     kept: &'a [usize],
-    /// A side of the choices by a condition, and whether it is worth anything.
+    /// A side of the choices by a condition, in order, and whether it is worth anything.
     all: Vec<((usize, bool), bool)>,
-    numbers: FxHashMap<(usize, bool), usize>,
     /// Per side: that in which all choices lie that it is a side of.
     around: Vec<Option<usize>>,
     /// Per instruction.
@@ -121,9 +119,8 @@ impl Sides<'_> {
         let mut all: Vec<_> = choices.flat_map(|choice| [false, true].map(|holds| (choice.condition, holds))).collect();
         all.sort_unstable();
         all.dedup();
-        let numbers = all.iter().enumerate().map(|(number, &side)| (side, number)).collect();
         let (around, all) = (vec![None; all.len()], all.into_iter().map(|side| (side, true)).collect());
-        let mut sides = Sides { instructions, kept, all, numbers, around, owners: vec![None; instructions.len()] };
+        let mut sides = Sides { instructions, kept, all, around, owners: vec![None; instructions.len()] };
         for _ in 0..ROUNDS {
             let before = (sides.owners.clone(), sides.all.clone());
             sides.owners = sides.owned();
@@ -141,7 +138,8 @@ impl Sides<'_> {
         let Instruction { args, choice, .. } = &self.instructions[reader];
         let choice = choice.filter(|_| args.iter().filter(|&&a| a == arg).count() == 1)?;
         let side = choice.sides.iter().position(|&side| side == Some(arg))?;
-        self.numbers.get(&(choice.condition, side == 1)).copied().filter(|&side| self.all[side].1)
+        let number = self.all.binary_search_by_key(&(choice.condition, side == 1), |side| side.0);
+        number.ok().filter(|&side| self.all[side].1)
     }
     /// One walk from the last instruction to the first: each belongs to the least side that has all which read it.
     fn owned(&self) -> Vec<Option<usize>> {
@@ -226,12 +224,12 @@ struct Arranged<'a> {
 }
 
 impl Arranged<'_> {
-    fn of(instructions: &[Instruction], sides: &Sides) -> Vec<Part> {
+    fn of(sides: &Sides) -> Vec<Part> {
         let waiting = sides.all.iter().map(|_| vec![]).collect();
-        let mut all = Arranged { sides, first: vec![], waiting, waits: vec![false; instructions.len()] };
-        for (i, instruction) in instructions.iter().enumerate() {
+        let mut all = Arranged { sides, first: vec![], waiting, waits: vec![false; sides.instructions.len()] };
+        for (i, instruction) in sides.instructions.iter().enumerate() {
             let own = sides.owners[i];
-            for &arg in instruction.args.iter() {
+            for &arg in &instruction.args {
                 if let Some(side) = sides.owners[arg].filter(|&side| all.waits[arg] && !sides.lies_in(own, side)) {
                     all.end(side);
                 }
@@ -259,7 +257,6 @@ impl Arranged<'_> {
 
 /// Parts one after the other.
 struct Flat<'a> {
-    instructions: &'a [Instruction],
     sides: &'a Sides<'a>,
     least: usize,
     order: Vec<usize>,
@@ -277,7 +274,7 @@ impl Flat<'_> {
                     let (first, number, (condition, holds)) = (self.order.len(), self.skips.len(), self.sides.all[side].0);
                     self.skips.push(Skip { range: first..first, condition, holds });
                     let within = self.put(parts);
-                    let weight: usize = self.order[first..].iter().map(|&i| self.instructions[i].weight).sum();
+                    let weight: usize = self.order[first..].iter().map(|&i| self.sides.instructions[i].weight).sum();
                     let worth = weight >= self.least;
                     match worth {
                         true => self.skips[number].range.end = self.order.len(),

@@ -209,7 +209,7 @@ impl<'a> Emitter<'a> {
         self.holder[side][reg as usize] = Some(v);
         self.virtuals[v].reg = Some(reg);
     }
-    pub(super) fn drop_reg(&mut self, v: usize) {
+    fn drop_reg(&mut self, v: usize) {
         if let Some(reg) = self.virtuals[v].reg.take() {
             let side = self.side(v);
             self.holder[side][reg as usize] = None;

@@ -77,7 +77,7 @@ pub(super) fn items(program: &Program, shape: Shape, room: usize) -> (Vec<(Item,
 
 /// The order of a step's operations and stores.
 fn turns(program: &Program, shape: Shape, room: usize) -> Vec<Turn> {
-    let staggered = (super::order::waits(program) && program.skips.is_empty()).then(|| super::stagger::turns(program, shape.copies, room));
+    let staggered = super::order::waits(program).then(|| super::stagger::turns(program, shape.copies, room));
     if let Some(turns) = staggered.flatten() {
         return turns;
     }

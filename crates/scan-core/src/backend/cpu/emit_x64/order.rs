@@ -104,11 +104,10 @@ pub(super) fn bundles(program: &Program) -> Vec<Range<usize>> {
     while start < program.operations.len() {
         let mut end = start;
         let mut i = start;
+        let limit = program.skips.iter().flat_map(|s| [s.range.start, s.range.end]).filter(|&at| at > start).min().unwrap_or(usize::MAX);
         while i <= end {
             let dst = program.operations[i].dst;
             let reach = last[dst.idx()];
-            let limit =
-                program.skips.iter().flat_map(|s| [s.range.start, s.range.end]).filter(|&at| at > start).min().unwrap_or(usize::MAX);
             if program.values[dst].class == Class::Mask && reach > end && reach < limit.min(start + BUNDLE) {
                 end = reach;
             }
@@ -135,8 +134,7 @@ pub(super) fn copies(program: &Program) -> usize {
 /// How many of a block's copies go side by side. Where a step needs the one before, half of them: while the last operations of one
 /// half wait for each other (a quotient, above all), the other half has work.
 pub(super) fn side_by_side(program: &Program, copies: usize) -> usize {
-    // What is jumped over is so for all copies at once: those behind may read what the first has computed for all.
-    if waits(program) && program.skips.is_empty() { copies.div_ceil(2) } else { copies }
+    if waits(program) { copies.div_ceil(2) } else { copies }
 }
 
 /// Constants to be kept in registers over all steps, those first that are used most; as many as leave enough of `registers` for all
@@ -158,9 +156,10 @@ pub(super) fn need(program: &Program, copies: usize) -> usize {
     pressure(program, RESTS, lasts).into_iter().map(|(each, shared)| each * copies + shared).max().unwrap_or(0).max(6)
 }
 
-/// True where steps are long and need the ones before.
+/// True where steps are long and need the ones before, so that copies are best at different places of them. What is jumped over is so for all
+/// copies at once: those behind may read what the first has computed for all.
 pub(super) fn waits(program: &Program) -> bool {
-    !program.carries.is_empty() && program.operations.len() >= LONG
+    !program.carries.is_empty() && program.operations.len() >= LONG && program.skips.is_empty()
 }
 
 /// True for what memory does not have at no cost.

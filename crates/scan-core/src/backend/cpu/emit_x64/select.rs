@@ -202,8 +202,10 @@ pub(super) fn select(kernel: &Kernel, isa: Isa, vector: usize) -> Result<Program
     s.program.stores = kernel.stores.iter().map(|st| (st.mem, s.map[st.value])).collect();
     super::order::prune(&mut s.program);
     super::order::sink_masks(&mut s.program);
-    let foreseen = foreseen(kernel).enumerate().filter(|(_, is)| **is).map(|(r, _)| s.map[r]).collect();
-    super::skips::arrange(&mut s.program, &foreseen);
+    if let Some(foreseen) = foreseen(kernel) {
+        let foreseen = foreseen.enumerate().filter(|(_, is)| **is).map(|(r, _)| s.map[r]).collect();
+        super::skips::arrange(&mut s.program, &foreseen);
+    }
     Ok(s.program)
 }
 

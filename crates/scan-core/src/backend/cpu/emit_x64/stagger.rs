@@ -39,7 +39,7 @@ pub(super) fn turns(program: &Program, copies: usize, room: usize) -> Option<Vec
 /// The vector registers that a step takes where copies begin as near to each other as so many registers allow, if that is near: what
 /// else registers could hold is better in memory than that copies begin later.
 pub(super) fn near(program: &Program, copies: usize, registers: usize) -> Option<usize> {
-    if !super::order::waits(program) || calls(program) || !program.skips.is_empty() {
+    if !super::order::waits(program) || calls(program) {
         return None;
     }
     let plan = Plan::new(program, copies);

@@ -18,10 +18,12 @@ pub struct Order {
 impl Order {
     /// That of instructions that are needed, but for those of which `known` holds: they have values before the step.
     pub fn of(kernel: &Kernel, needed: &IdxVec<Reg, bool>, known: impl Fn(Reg) -> bool) -> Order {
-        let (made, foreseen) = (|r: Reg| needed[r] && !known(r), foreseen(kernel));
-        let all: Vec<Instruction> = kernel.body.ids().map(|r| instruction(kernel, r, &made, &foreseen)).collect();
-        let kept: Vec<usize> = kernel.ends().map(Id::idx).collect();
-        match skippable(&all, &kept) {
+        let made = |r: Reg| needed[r] && !known(r);
+        let found = foreseen(kernel).and_then(|foreseen| {
+            let all: Vec<Instruction> = kernel.body.ids().map(|r| instruction(kernel, r, &made, &foreseen)).collect();
+            skippable(&all, &kernel.ends().map(Id::idx).collect::<Vec<_>>())
+        });
+        match found {
             Some((order, skips)) => Order { order: order.into_iter().map(Reg::new).collect(), skips },
             None => Order { order: kernel.body.ids().collect(), skips: vec![] },
         }
@@ -112,6 +114,9 @@ impl Body<'_, '_> {
 
 /// Per range: its values that others read.
 pub fn read_outside(kernel: &Kernel, needed: &IdxVec<Reg, bool>, order: &Order) -> Vec<Vec<Reg>> {
+    if order.skips.is_empty() {
+        return vec![];
+    }
     let mut at: IdxVec<Reg, usize> = kernel.body.iter().map(|_| 0).collect();
     order.order.iter().enumerate().for_each(|(k, &r)| at[r] = k);
     let mut read: Vec<Vec<Reg>> = vec![vec![]; order.skips.len()];
