@@ -2,6 +2,7 @@
 
 use super::graph::{Graph, Node, Value};
 use crate::base::Id;
+use crate::types::Type;
 use rustc_hash::FxHashMap;
 
 impl Graph {
@@ -37,6 +38,26 @@ impl Graph {
     }
 }
 
+impl Graph {
+    /// True where another graph computes the same of its parameters, op by op, each for the same line of the source: names aside. False where
+    /// an op is among them of which each evaluation counts.
+    pub fn computes_like(&self, other: &Graph) -> bool {
+        let types = |graph: &Graph| graph.params().iter().map(|&p| graph.ty(p).clone()).collect::<Vec<Type>>();
+        if self.nodes().len() != other.nodes().len() || types(self) != types(other) {
+            return false;
+        }
+        let mut image: FxHashMap<Value, Value> = other.params().iter().copied().zip(self.params().iter().copied()).collect();
+        for node in other.nodes().iter() {
+            let ins: Vec<Value> = node.ins.iter().map(|v| image[v]).collect();
+            let Some(found) = self.seek(&node.op, &ins).ok().map(|id| &self.nodes()[id]).filter(|n| n.span == node.span) else {
+                return false;
+            };
+            image.extend(node.outs.iter().copied().zip(found.outs.iter().copied()));
+        }
+        other.results().iter().map(|v| image[v]).eq(self.results().iter().copied())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use crate::ir::Graph;
@@ -58,5 +79,26 @@ mod tests {
         // Neither is in the graph with its new inputs: they are found beside each other.
         let moved = g.congruent([(a, c), (b, c)]);
         assert_eq!([moved[of_a.0 as usize], moved[of_b.0 as usize]], [of_c, of_c]);
+    }
+
+    #[test]
+    fn graphs_that_compute_the_same_in_another_order_are_alike() {
+        let made = |turned: bool, dtype: DType, twice: bool| {
+            let mut g = Graph::new();
+            let [a, b] = [(); 2].map(|()| g.param(Type::scalar(dtype), None));
+            let (sum, product) = if turned {
+                let product = g.mul(a, b);
+                (g.add(a, b), product)
+            } else {
+                (g.add(a, b), g.mul(a, b))
+            };
+            let last = if twice { g.add(sum, sum) } else { g.add(sum, product) };
+            g.set_results(vec![last, product]);
+            g
+        };
+        let g = made(false, DType::F64, false);
+        assert!(g.computes_like(&made(true, DType::F64, false)));
+        assert!(!g.computes_like(&made(false, DType::F32, false)));
+        assert!(!g.computes_like(&made(false, DType::F64, true)));
     }
 }

@@ -169,6 +169,11 @@ impl std::hash::Hash for Scan {
 
 /// Positions of slots in the lists of inputs, outputs, parameters and results: the only place that knows them.
 impl Scan {
+    /// True for a loop that does the same for the same lines of the source: only names of captured values may differ.
+    pub fn computes_like(&self, other: &Scan) -> bool {
+        let alike = self.name == other.name && self.seqs == other.seqs && self.states == other.states;
+        alike && (self.until, self.truncate) == (other.until, other.truncate) && self.body.computes_like(&other.body)
+    }
     /// A loop without recurrence: of the body's parameters after the step, so many are sequences and so many are captured; each of its results
     /// is a row of an output, of which `keep` says what remains.
     pub fn mapped(body: Graph, seqs: usize, captured: usize, keep: Keep) -> Scan {

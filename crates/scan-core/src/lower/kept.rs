@@ -10,7 +10,7 @@
 use super::nested::{Carries, Inner, by_number, loop_of};
 use super::nodes::Lowering;
 use super::prepared::ready;
-use super::rooms::{Roomy, with_rooms};
+use super::rooms::{Guesses, Roomy, with_rooms};
 use super::scan::known_shape;
 use super::tables::{Elements, Table};
 use super::value::Val;
@@ -52,7 +52,13 @@ pub(super) fn with_guesses(body: &Graph) -> Lowered<Option<Graph>> {
     if !body.nodes().enumerate().any(|(id, node)| live[id.idx()] && open(node)) {
         return Ok(None);
     }
-    with_rooms(body, &[], Some(ROOM))?.map(|body| ready(&body)).transpose()
+    let mut guesses = Guesses::of(ROOM);
+    loop {
+        let made = with_rooms(body, &[], Some(&mut guesses))?;
+        if made.is_some() || !guesses.more() {
+            return made.map(|body| ready(&body)).transpose();
+        }
+    }
 }
 
 impl Lowering<'_> {

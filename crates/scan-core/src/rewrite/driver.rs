@@ -64,6 +64,7 @@ pub fn optimise(graph: impl Into<Arc<Graph>>, options: &Options) -> Result<(Arc<
     driver.all(&rules)?;
     for round in 1..=ROUNDS[1] {
         let merged = driver.cx.report.count(scan_merge::NAME);
+        driver.share()?;
         if loops.is_empty() || !driver.all(&loops)? {
             break;
         }
@@ -134,6 +135,16 @@ impl Driver {
         }
         Ok(changed)
     }
+    /// Makes loops that became equal the same object: what reads them is equal only then.
+    fn share(&mut self) -> Result<()> {
+        if self.present.loops
+            && let Some(graph) = shared(&self.graph, &mut Loops::default(), &mut FxHashMap::default())?
+        {
+            self.graph = Arc::new(graph.pruned());
+            self.cx.whole = Whole::new(self.graph.clone());
+        }
+        Ok(())
+    }
     /// Runs one pass everywhere. One that cannot finish leaves the graph as it was.
     fn one(&mut self, pass: &Pass, run: &mut dyn FnMut(&mut Cx, &Graph) -> Result<Option<Graph>>) -> Result<bool> {
         let made = if self.present.loops {
@@ -197,7 +208,6 @@ fn alike(scan: &Scan) -> Vec<[Dim; 2]> {
 
 /// The graph with every loop's body run through a pass; `None` where none changed.
 fn bodies(cx: &mut Cx, graph: &Graph, loops: &mut Loops, order: Order, run: OnGraph) -> Result<Option<Graph>> {
-    let mut changed = false;
     for scan in graph.nodes().iter().filter_map(|n| n.op.as_scan()) {
         if !loops.contains_key(scan) {
             let outer = (cx.scan.replace(Arc::as_ptr(scan)), std::mem::replace(&mut cx.alike, alike(scan)));
@@ -206,13 +216,40 @@ fn bodies(cx: &mut Cx, graph: &Graph, loops: &mut Loops, order: Order, run: OnGr
             let body = body?;
             loops.insert(scan.clone(), body.map_or_else(|| scan.clone(), |b| Arc::new(scan.with_body(b.pruned()))));
         }
-        changed |= loops[scan] != *scan;
     }
-    if !changed {
+    with_images(graph, loops)
+}
+
+/// The graph with the images of its loops; `None` where these are the loops themselves.
+fn with_images(graph: &Graph, loops: &Loops) -> Result<Option<Graph>> {
+    if graph.nodes().iter().filter_map(|n| n.op.as_scan()).all(|scan| loops[scan] == *scan) {
         return Ok(None);
     }
     copy_with(graph, |rebuild, id, node| match node.op.as_scan().filter(|s| loops[*s] != **s) {
         Some(scan) => rebuild.copy_as(id, &Op::Scan(loops[scan].clone())).map(|_| true),
         None => Ok(false),
     })
+}
+
+/// Loops by what is quickly said of them.
+type Seen = FxHashMap<(usize, usize, usize), Vec<Arc<Scan>>>;
+
+/// The graph with one object for equal loops; `None` where that is so.
+fn shared(graph: &Graph, loops: &mut Loops, seen: &mut Seen) -> Result<Option<Graph>> {
+    for scan in graph.nodes().iter().filter_map(|n| n.op.as_scan()) {
+        if !loops.contains_key(scan) {
+            let body = shared(&scan.body, loops, seen)?;
+            let image = body.map_or_else(|| scan.clone(), |b| Arc::new(scan.with_body(b.pruned())));
+            let alike = seen.entry((image.body.nodes().len(), image.states.len(), image.captured.len())).or_default();
+            let first = alike.iter().find(|other| other.computes_like(&image)).cloned();
+            loops.insert(
+                scan.clone(),
+                first.unwrap_or_else(|| {
+                    alike.push(image.clone());
+                    image
+                }),
+            );
+        }
+    }
+    with_images(graph, loops)
 }

@@ -87,10 +87,8 @@ impl Rooms<'_> {
         let (first, last, new) = match Pattern::parse(&write.pattern).ok()?.items[..] {
             [Item::At] => {
                 let i = self.within(self.sum(node.ins[2])?, len)?;
+                self.is_there(i, len)?;
                 let next = self.ranges.more(&mut self.out, i, Sum::number(1))?;
-                if !self.ranges.at_most(Sum::number(0), i) || !self.ranges.at_most(next, len) {
-                    return None;
-                }
                 let y = self.plain(node.ins[1])?;
                 let row = self.out.ty(y).clone();
                 (i, next, Rows::of(Piece { of: Of::Row(y), len: Sum::number(1), plus: false, row }))
@@ -189,10 +187,7 @@ impl Rooms<'_> {
         match *pattern.items.first()? {
             Item::At => {
                 let i = self.within(self.sum(node.ins[1])?, len)?;
-                let next = self.ranges.more(&mut self.out, i, Sum::number(1))?;
-                if !self.ranges.at_most(Sum::number(0), i) || !self.ranges.at_most(next, len) {
-                    return None;
-                }
+                self.is_there(i, len)?;
                 let row = self.row_of(rows, i, false)?;
                 if pattern.items.len() == 1 {
                     return Some(Image::Value(row));

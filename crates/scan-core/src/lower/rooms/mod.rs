@@ -98,17 +98,44 @@ struct Rooms<'a> {
     out: Graph,
     image: FxHashMap<Value, Image>,
     ranges: Ranges,
-    room: Option<usize>,
-    /// Integers that are taken to be at most that.
+    guesses: Option<&'a mut Guesses>,
+    /// Integers of which those hold.
     guessed: Vec<Value>,
 }
 
-/// The body with such arrays, given that some of its integer parameters are at least 1 and at most so much; none where that does not help. Loops of
-/// which nobody knows how many steps they run have `room` for so many, where that is given.
+/// What is taken for granted of loops of which nobody knows how many steps they run; it is looked at before they run.
+pub(super) struct Guesses {
+    /// They run so many at most.
+    room: usize,
+    /// Per loop, as far as it is known: it runs a step. The step reads a row that is there only then.
+    runs: Vec<bool>,
+    /// The loop of which that was found.
+    found: Option<usize>,
+}
+
+impl Guesses {
+    /// That they run so many steps at most.
+    pub fn of(room: usize) -> Guesses {
+        Guesses { room, runs: vec![], found: None }
+    }
+    /// True where it was found of one more loop that it runs a step: what is made then is another body.
+    pub fn more(&mut self) -> bool {
+        let Some(at) = self.found.take() else { return false };
+        self.runs.resize(self.runs.len().max(at + 1), false);
+        !std::mem::replace(&mut self.runs[at], true)
+    }
+    /// How many steps a loop runs at least.
+    fn least(&self, at: usize) -> i64 {
+        i64::from(self.runs.get(at).is_some_and(|&runs| runs))
+    }
+}
+
+/// The body with such arrays, given that some of its integer parameters are at least 1 and at most so much; none where that does not help. What is
+/// guessed of loops of which nobody knows how many steps they run holds, where that is given.
 ///
 /// # Errors
 /// What type inference reports.
-pub(super) fn with_rooms(body: &Graph, most: &[Option<i64>], room: Option<usize>) -> Lowered<Option<Graph>> {
+pub(super) fn with_rooms(body: &Graph, most: &[Option<i64>], guesses: Option<&mut Guesses>) -> Lowered<Option<Graph>> {
     let never = |n: &Node| body.const_value(n.ins[Scan::N_STEPS]).and_then(Array::item_i64) == Some(0);
     let open = |n: &Node| matches!(n.op, Op::Scan(_)) && (never(n) || n.outs.iter().any(|&v| known_shape(body, v).is_err()));
     if !body.nodes().iter().any(open) {
@@ -122,7 +149,7 @@ pub(super) fn with_rooms(body: &Graph, most: &[Option<i64>], room: Option<usize>
             ranges.tell(q, (1, most));
         }
     }
-    let mut rooms = Rooms { from: body, uses: body.uses(), out, image, ranges, room, guessed: vec![] };
+    let mut rooms = Rooms { from: body, uses: body.uses(), out, image, ranges, guesses, guessed: vec![] };
     let live = body.needed(body.results());
     for (_, node) in body.nodes().enumerate().filter(|n| live[n.0.idx()]) {
         rooms.out.set_span(node.span);
@@ -248,7 +275,7 @@ impl Rooms<'_> {
         }
         let open = scan.until || steps.is_none_or(|n| n.constant().is_none());
         let ends = |id| scan.states[id].keep == Keep::All || reads_end(self.from, node, scan, id);
-        let rests = self.room.is_some() && scan.states.ids().all(ends);
+        let rests = self.guesses.is_some() && scan.states.ids().all(ends);
         let (scan, ins) = self.by_index(scan, node, steps)?;
         if let Some(room) = cut {
             return self.with_room(&scan, node, &ins, steps, (room, false));
@@ -278,17 +305,32 @@ impl Rooms<'_> {
 
     /// Gives a loop room of which nobody knows how many steps it runs: the number that it may run, where the law may run more. None where it has none.
     fn guess(&mut self, scan: &Scan, n: Value) -> Option<Option<usize>> {
-        let Some(room) = self.room.filter(|_| self.ranges.sum(&self.out, n).is_none()) else { return Some(None) };
+        let Some(guesses) = self.guesses.as_ref().filter(|_| self.ranges.sum(&self.out, n).is_none()) else { return Some(None) };
+        let room = guesses.room;
         match self.out.const_value(n) {
             None => {
-                let most = self.ranges.most(n).unwrap_or(i64::MAX).clamp(0, room as i64);
-                self.ranges.tell(n, (0, most));
+                let least = guesses.least(self.guessed.len());
+                let most = self.ranges.most(n).unwrap_or(i64::MAX).clamp(least, room as i64);
+                self.ranges.tell(n, (least, most));
                 self.guessed.push(n);
             }
             Some(_) if scan.until && scan.seqs.is_empty() => return Some(Some(room)),
             Some(_) => return None,
         }
         Some(None)
+    }
+
+    /// That there is a row of this number; else which loop would have to run a step for it is noted.
+    fn is_there(&mut self, i: Sum, rows: Sum) -> Option<()> {
+        let next = self.ranges.more(&mut self.out, i, Sum::number(1))?;
+        if self.ranges.at_most(Sum::number(0), i) && self.ranges.at_most(next, rows) {
+            return Some(());
+        }
+        let loop_ = self.guessed.iter().position(|&n| i.of() == Some(n) || rows.of() == Some(n));
+        if let Some(guesses) = &mut self.guesses {
+            guesses.found = loop_;
+        }
+        None
     }
 
     /// What a loop of no steps returns: the initial rows.
