@@ -17,6 +17,8 @@ const LARGE: usize = 61;
 
 /// So many lanes are transformed side by side, where there are more than two of so many numbers.
 const BESIDE: usize = 8;
+/// Numbers of one lane that are put beside those of others at a time: of a line of the cache each is then used at once.
+const BLOCK: usize = 4;
 const SHORT: usize = 2048;
 
 /// Along the axis before the last one, which has extent 2.
@@ -216,9 +218,13 @@ impl Parts {
             let parts = first.iter_mut().zip(second);
             return parts.zip(x.chunks_exact(2)).for_each(|((first, second), pair)| (*first, *second) = (pair[0], pair[1]));
         }
-        for (lane, x) in x.chunks_exact(2 * n).enumerate() {
-            for (k, pair) in x.chunks_exact(2).enumerate() {
-                (first[k * beside + lane], second[k * beside + lane]) = (pair[0], pair[1]);
+        let (rows, firsts, seconds) = (x.as_chunks::<2>().0, first.as_chunks_mut::<BESIDE>().0, second.as_chunks_mut::<BESIDE>().0);
+        let blocks = firsts.chunks_mut(BLOCK).zip(seconds.chunks_mut(BLOCK));
+        for (block, (firsts, seconds)) in blocks.enumerate() {
+            for (lane, row) in rows.chunks_exact(n).enumerate().take(BESIDE) {
+                for ((first, second), pair) in firsts.iter_mut().zip(&mut *seconds).zip(&row[block * BLOCK..]) {
+                    (first[lane], second[lane]) = (pair[0], pair[1]);
+                }
             }
         }
     }
@@ -229,9 +235,12 @@ impl Parts {
             let parts = first.iter().zip(second);
             return parts.zip(out.chunks_exact_mut(2)).for_each(|((first, second), pair)| (pair[0], pair[1]) = (*first, *second));
         }
-        for (lane, out) in out.chunks_exact_mut(2 * n).enumerate() {
-            for (k, pair) in out.chunks_exact_mut(2).enumerate() {
-                (pair[0], pair[1]) = (first[k * beside + lane], second[k * beside + lane]);
+        let (rows, firsts, seconds) = (out.as_chunks_mut::<2>().0, first.as_chunks::<BESIDE>().0, second.as_chunks::<BESIDE>().0);
+        for (block, (firsts, seconds)) in firsts.chunks(BLOCK).zip(seconds.chunks(BLOCK)).enumerate() {
+            for (lane, row) in rows.chunks_exact_mut(n).enumerate().take(BESIDE) {
+                for ((first, second), pair) in firsts.iter().zip(seconds).zip(&mut row[block * BLOCK..]) {
+                    *pair = [first[lane], second[lane]];
+                }
             }
         }
     }
