@@ -117,6 +117,59 @@ def test_no_steps_where_a_last_row_is_wanted_is_the_error_of_the_law(monkeypatch
     assert "E0111" in text and "in step 2" in text
 
 
+def with_slopes_of_last_rows(counts, others, x, h0):
+    """A loop of which a row is read that is there only after a step, beside one that may run none; what both keep is read backwards."""
+
+    def step(n, m, x, h):
+        row = rs.loop(lambda g: rs.tanh(0.9 * g + x), init=h, n_steps=n)[-1]
+        rest = rs.loop(lambda g: g * rs.cos(g + x), init=row, n_steps=m).last
+        return row - 0.5 * rest
+
+    out = rs.loop(step, over=[counts, others, x], init=h0)
+    return [out, *rs.grad(rs.sum(out**2), [x, h0])]
+
+
+@pytest.mark.parametrize("others", [[0, 0, 0], [2, 0, 5], [1, 3, 2]])
+def test_gradients_of_rows_that_only_a_step_makes_stay_in_the_kernel(monkeypatch, others):
+    args = np.array([3, 1, 4]), np.array(others), numbers(3), np.array(0.5)
+    agree(monkeypatch, with_slopes_of_last_rows, *args, reached=WITHIN)
+    agree(monkeypatch, with_slopes_of_last_rows, args[0], args[1], numbers(3, 2), numbers(2, seed=1))
+    f = rs.compile(with_slopes_of_last_rows)
+    f(*args)
+    assert "runs on eval" not in str(f.explain(*args)), f.explain(*args)
+
+
+def test_gradients_of_such_rows_where_no_step_runs_are_the_error_of_the_law(monkeypatch):
+    args = np.array([3, 0, 4]), np.array([1, 1, 1]), numbers(3), np.array(0.5)
+    kind, text = agree(monkeypatch, with_slopes_of_last_rows, *args)
+    assert issubclass(kind, IndexError) and "in step 1" in text
+
+
+def series(a, x):
+    """A series whose terms are counted first, and then added up from the last one on."""
+    still, at = rs.stop_gradient(a), rs.stop_gradient(x)
+    counted = rs.loop(lambda n, t: (dict(n=n + 1, t=t * at / (still + n)), rs.until(t < 1e-17)), init=dict(n=1.0, t=at * 0 + 1), n_steps=500)
+    n = rs.stop_gradient(counted.n[-1])
+    init = dict(n=n, rest=x * 0 + 1)
+    return rs.loop(lambda n, rest: dict(n=n - 1, rest=1 + x / (a + n) * rest), init=init, n_steps=rs.cast(n, "int64")).rest[-1] / a
+
+
+def test_gradients_of_loops_that_count_the_steps_of_others():
+    """The step of the gradient reads rows that are there only after a step. What the forward loop computes for it is what it computes itself,
+    though what is kept of the inner loops differed at first."""
+
+    def loss(a, x):
+        return rs.sum(rs.loop(lambda x, h: 0.5 * h + series(a, x + 0.1 * rs.tanh(h)), over=x, init=a * 0.1))
+
+    f = rs.value_and_grad(loss)
+    x = np.linspace(0.2, 2.0, 5)
+    _, slope = f(1.5, x)
+    np.testing.assert_allclose(slope, (f(1.5 + 1e-6, x)[0] - f(1.5 - 1e-6, x)[0]) / 2e-6, rtol=1e-6)
+    assert "runs on eval" not in str(f.explain(1.5, x)), f.explain(1.5, x)
+    forward, _ = f.text(optimised=True).split("cotangent", 1)
+    assert forward.count("state h") == 1, forward
+
+
 def test_lengths_by_the_number_of_the_step(monkeypatch):
     def build(births, decay):
         def step(t, birth, past):
