@@ -200,6 +200,8 @@ struct Masked {
     ins: Vec<Value>,
     /// Each row has a number of steps of its own.
     counted: bool,
+    /// Outputs whose last rows are carried, too.
+    lasts: Vec<StateId>,
 }
 
 impl Masked {
@@ -221,32 +223,33 @@ impl Masked {
         let ran = b.g.zeros_like(goes);
         let ran = b.g.cast(ran, DType::I64);
         outer.extend([goes, ran].map(|x| b.g.expand(x, &[0])));
+        let lasts = if n_rows.is_none() { outputs(old, rows) } else { vec![] };
+        for &id in &lasts {
+            outer.push(zeros(b, &old.states[id].row)?);
+        }
         outer.extend(captured);
         outer.extend(n_rows);
         outer.extend(moving.iter().filter_map(Moving::captured));
-        let (body, states) = masked_body(step, rows, n_rows.is_some(), &moving)?;
+        let (body, states) = masked_body(step, rows, n_rows.is_some(), (&moving, &lasts))?;
         let mut scan = old.with_body(body);
         scan.states = states.into_iter().collect();
         scan.until = true;
         let more = n_rows.into_iter().chain(moving.iter().filter_map(Moving::captured)).map(|_| NonSeq { name: None });
         scan.captured = old.captured.iter().cloned().chain(more).collect();
-        Ok(Masked { scan, ins: outer, counted: n_rows.is_some() })
+        Ok(Masked { scan, ins: outer, counted: n_rows.is_some(), lasts })
     }
 
     fn run(self, b: &mut Batching, rows: &[bool]) -> Result<Outs<Batched>> {
         let outs = b.g.apply(Op::Scan(Arc::new(self.scan.clone())), &self.ins)?;
         let n = rows.len();
-        let minus = b.g.int(-1);
+        let [one, minus] = [1, -1].map(|n| b.g.int(n));
         let ran = b.apply(Index { pattern: "i".into() }, &[outs[n + 1], minus])?;
         let mut found = Outs::new();
         for (id, state) in self.scan.states.enumerate().take(n) {
             let buffer = outs[id.idx()];
             let all = if rows[id.idx()] { b.moved(buffer, 1, 0) } else { b.rows(Batched::Fixed(buffer))? };
             let lengths = match state.keep {
-                Keep::Last(_) => {
-                    let one = b.g.int(1);
-                    b.g.minimum(ran, one)
-                }
+                Keep::Last(_) => b.g.minimum(ran, one),
                 Keep::All => {
                     let span = b.g.int(state.span() as i64);
                     let lengths = b.g.add(ran, span);
@@ -260,7 +263,11 @@ impl Masked {
                 }
             };
             let begun = self.scan.init_input(id).is_some_and(|at| b.g.ty(self.ins[at]).dims[0].value() == Some(state.span()));
-            let last = (rows[id.idx()] && holds(state) && begun).then_some(Held { buffer, together: !self.counted });
+            let held = (rows[id.idx()] && holds(state) && begun).then_some(Held { buffer, together: !self.counted });
+            // Of what nobody begins with there is a last row only where all run a step.
+            let mut lasts = self.lasts.iter().zip(n + 2..);
+            let written = lasts.find(|l| *l.0 == id).map(|(_, at)| b.g.emit(Index { pattern: "s:".into() }, &[outs[at], one]));
+            let last = held.or(written.map(|buffer| Held { buffer, together: false }));
             found.push(Batched::Ragged { rows: all, lengths, last });
         }
         found.push(Batched::Rows(ran));
@@ -286,7 +293,7 @@ fn first_steps(b: &mut Batching, own: Option<Value>, all: Value) -> Result<(Valu
 }
 
 /// The step that leaves rows that are done as they are.
-fn masked_body(step: &mut Step, rows: &[bool], counted: bool, moving: &[Moving]) -> Result<(Graph, Vec<State>)> {
+fn masked_body(step: &mut Step, rows: &[bool], counted: bool, (moving, lasts): (&[Moving], &[StateId])) -> Result<(Graph, Vec<State>)> {
     let old = step.scan;
     let lane = |dtype| Type::new(dtype, [step.extent.clone()]);
     let (own, states) = ([lane(DType::Bool), lane(DType::I64)], step.states(rows));
@@ -301,6 +308,8 @@ fn masked_body(step: &mut Step, rows: &[bool], counted: bool, moving: &[Moving])
     let name = |p: &Value| from.name(*p).map(|n| &**n);
     let given: Vec<Value> = moving.iter().zip(moved).map(|(moving, p)| moving.param(&mut body, name(p))).collect();
     let [goes, ran] = own.clone().map(|ty| body.param(ty, None));
+    let more: Vec<Type> = lasts.iter().map(|id| old.states[*id].row.rows(step.extent.clone())).collect();
+    let before: Vec<Value> = more.iter().map(|ty| body.param(ty.clone(), None)).collect();
     let mut image: FxHashMap<Value, Value> = captured.iter().map(|p| (*p, body.param(from.ty(*p).clone(), name(p)))).collect();
     let limit = counted.then(|| body.param(own[1].clone(), None));
     for ((moving, p), now) in moving.iter().zip(moved).zip(&given) {
@@ -309,6 +318,9 @@ fn masked_body(step: &mut Step, rows: &[bool], counted: bool, moving: &[Moving])
     let wanted: Vec<Value> = all.iter().copied().chain(step.until.map(Batched::value)).collect();
     let mut results = body.inline(&from, &image, &wanted)?;
     let until = if step.until.is_some() { results.pop() } else { None };
+    let written = |results: &[Value], id: &StateId| results[old.write_results(*id).start];
+    let last = lasts.iter().zip(before).map(|(id, before)| kept(&mut body, goes, written(&results, id), Some(before)));
+    let last: Vec<Value> = last.collect();
     for id in old.states.ids().filter(|id| rows[id.idx()]) {
         let at = old.write_results(id).start;
         let held = old.states[id].reads.iter().position(|r| r + 1 == old.states[id].span());
@@ -318,9 +330,25 @@ fn masked_body(step: &mut Step, rows: &[bool], counted: bool, moving: &[Moving])
     let (next, ran) = next_rows(&mut body, [goes, ran], until, limit)?;
     let any = body.emit(Reduce { kind: ReduceKind::Any, axes: vec![0], keepdims: false }, &[next]);
     let done = body.emit(Op::Elem(ElemOp::Not), &[any]);
-    results.extend([next, ran, done]);
+    results.extend([next, ran]);
+    results.extend(last);
+    results.push(done);
     body.set_results(results);
-    Ok((body, states.into_iter().chain(own.map(lanes)).collect()))
+    Ok((body, states.into_iter().chain(own.into_iter().chain(more).map(lanes)).collect()))
+}
+
+/// Outputs whose rows differ, of known extents, so that each can also carry its last one.
+fn outputs(scan: &Scan, rows: &[bool]) -> Vec<StateId> {
+    let known = |state: &State| state.span() == 0 && state.keep == Keep::All && state.row.dims.iter().all(|d| d.value().is_some());
+    scan.states.ids().filter(|&id| rows[id.idx()] && known(&scan.states[id])).collect()
+}
+
+/// What such an output is before the first step: nobody sees it.
+fn zeros(b: &mut Batching, row: &Type) -> Result<Value> {
+    let dims: Vec<usize> = row.dims.iter().filter_map(Dim::value).collect();
+    let mut ins = vec![b.g.number(row.dtype, 0.0), b.g.int(1), b.extent()];
+    ins.extend(dims.into_iter().map(|n| b.g.int(n as i64)));
+    b.apply(BroadcastTo {}, &ins)
 }
 
 /// The state of one value a row.

@@ -8,13 +8,14 @@
 //!
 //! This is what gradients with respect to weights look like; where vectors are multiplied (`acc + g_t[:, None] @ x_t[None]`), they are the rows.
 //! Factors that are rows of sequences are taken as they are, others
-//! are kept for all steps. Nothing else may read the accumulator, and no condition may stop the loop. The gradients of products in log
+//! are kept for all steps. Nothing else may read the accumulator, and no condition may stop the loop, nor, in a step, the one that it goes back
+//! through. The gradients of products in log
 //! space (`log_matmul_right`), which sum over rows, are taken the same way. The order of summation changes: floats may be rounded
 //! otherwise.
 
 use crate::base::{Id, Result};
 use crate::ir::op::{Flip, Index, LogMatMulRight, OuterSum, Reshape};
-use crate::ir::{Graph, Keep, Node, Op, StateId, Tag, Value};
+use crate::ir::{Graph, Keep, Node, Op, Scan, StateId, Tag, Value};
 use crate::rewrite::Cx;
 use crate::rewrite::loops::parts::title;
 use crate::rewrite::loops::rows::Prover;
@@ -31,9 +32,13 @@ const NAME: &str = "scan_dot_out";
 /// # Errors
 /// Internal ones.
 pub fn run(cx: &mut Cx, graph: &Graph) -> Result<Option<Graph>> {
-    let mut prover = Prover::new(graph);
+    let (mut prover, in_step) = (Prover::new(graph), cx.scan.is_some());
     copy_with(graph, |rebuild, _, node| {
         let Some(scan) = node.op.as_scan().filter(|s| !s.until && !s.body.whole().effects) else { return Ok(false) };
+        // Of rows whose number a step alone knows no kernel multiplies.
+        if in_step && as_many_as_ran(graph, node) {
+            return Ok(false);
+        }
         let mut parts = Parts::open(scan, &node.ins);
         let found = accumulators(&mut parts);
         if found.is_empty() {
@@ -74,6 +79,12 @@ pub fn run(cx: &mut Cx, graph: &Graph) -> Result<Option<Graph>> {
         }
         Ok(true)
     })
+}
+
+/// True for a loop of as many steps as another one ran until it stopped.
+fn as_many_as_ran(graph: &Graph, node: &Node) -> bool {
+    let ran = graph.node_of(node.ins[Scan::N_STEPS]).and_then(|n| n.op.as_scan());
+    ran.is_some_and(|scan| scan.until)
 }
 
 /// Rows of sequences to which the step adds axes, with the positions of these axes among all rows.
