@@ -148,15 +148,15 @@ def test_gradients_of_such_rows_where_no_step_runs_are_the_error_of_the_law(monk
 def series(a, x):
     """A series whose terms are counted first, and then added up from the last one on."""
     still, at = rs.stop_gradient(a), rs.stop_gradient(x)
-    counted = rs.loop(lambda n, t: (dict(n=n + 1, t=t * at / (still + n)), rs.until(t < 1e-17)), init=dict(n=1.0, t=at * 0 + 1), n_steps=500)
-    n = rs.stop_gradient(counted.n[-1])
+    count = lambda n, t: (dict(n=n + 1, t=t * at / (still + n)), rs.until(t < 1e-17))
+    n = rs.stop_gradient(rs.loop(count, init=dict(n=1.0, t=at * 0 + 1), n_steps=500).n[-1])
     init = dict(n=n, rest=x * 0 + 1)
     return rs.loop(lambda n, rest: dict(n=n - 1, rest=1 + x / (a + n) * rest), init=init, n_steps=rs.cast(n, "int64")).rest[-1] / a
 
 
 def test_gradients_of_loops_that_count_the_steps_of_others():
-    """The step of the gradient reads rows that are there only after a step. What the forward loop computes for it is what it computes itself,
-    though what is kept of the inner loops differed at first."""
+    """The step of the gradient reads rows that are there only after a step. What the forward loop computes for it is what it computes
+    itself, though what is kept of the inner loops differed at first."""
 
     def loss(a, x):
         return rs.sum(rs.loop(lambda x, h: 0.5 * h + series(a, x + 0.1 * rs.tanh(h)), over=x, init=a * 0.1))

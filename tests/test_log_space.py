@@ -305,3 +305,25 @@ def test_sums_of_smaller_terms_are_added_as_they_are():
     f = rs.function([x, c, d], rs.logsumexp(x + (c[:, None] + d[:, None]), axis=1))
     got = f([[0.0, 1.0, 2.0]] * 2, [1e16, 1.0], [-1e16, 2.0])
     np.testing.assert_allclose(got - np.log(1 + np.e + np.e**2), [0.0, 3.0], atol=1e-12)
+
+
+@pytest.mark.parametrize("shapes", [[(4,), (3, 4)], [(1, 4), (3, 4)], [(3, 4), (4,)], [(3, 1), (4,)], [(3, 4), (3, 4)]])
+def test_the_maximum_of_a_sum_of_which_a_term_is_the_same_along_the_axis_is_put_back(shapes):
+    """Other rules take such a term out of the sum of exponentials before the maximum is looked for."""
+
+    def by_hand(x):
+        m = rs.max(x, axis=0)
+        return m + rs.log(rs.sum(rs.exp(x - m), axis=0))
+
+    inputs = [rs.tensor("float64", [None if n > 1 else 1 for n in shape]) for shape in shapes]
+    found, law = (f(inputs[0] + inputs[1]) for f in (by_hand, lambda x: rs.logsumexp(x, axis=0)))
+    f, g = (rs.function(inputs, [y, *rs.grad(rs.sum(rs.sin(y)), inputs)]) for y in (found, law))
+    random = np.random.default_rng(8)
+    args = [random.normal(size=shape) * 4 for shape in shapes]
+    for got, right in zip(f(*args), g(*args), strict=True):
+        np.testing.assert_allclose(got, right, rtol=1e-12, atol=1e-12)
+    assert "kind=max" not in f.text(optimised=True)
+    # What is infinite or none is so in every spelling.
+    for bad in (-INF, np.nan):
+        args[0][..., 0] = bad
+        np.testing.assert_array_equal(f(*args)[0], g(*args)[0])

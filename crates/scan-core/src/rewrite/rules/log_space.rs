@@ -163,8 +163,11 @@ fn put_back(l: &mut Local, sum: Value, m: Value) -> Option<Value> {
         return None;
     }
     let shift = Seen::of(l, m, l.ty(sum).rank());
-    let x = without(l, sum, &shift, DEPTH)?;
-    (is_shift(l, &shift, x) && l.same_shape(x, sum)).then_some(x)
+    let mut of = vec![];
+    let x = without(l, sum, &shift, DEPTH, &mut of)?;
+    of.push(x);
+    // Its shape is that of the sum: each operand is put in the place of one of its type.
+    is_shift(l, &shift, &of).then_some(x)
 }
 
 /// So many terms may stand between a sum of exponentials and what was taken out of it.
@@ -184,31 +187,32 @@ fn in_a_term(l: &mut Local, v: Value, depth: usize, put: &dyn Fn(&mut Local, Val
     None
 }
 
-/// x where v is `x − shift`, or a sum of exponentials of such.
-fn without(l: &mut Local, v: Value, shift: &Seen, depth: usize) -> Option<Value> {
+/// x where v is `x − shift`, or a sum of exponentials of such. `found`: what the shift was taken out of, which other rules may have changed in x.
+fn without(l: &mut Local, v: Value, shift: &Seen, depth: usize, found: &mut Vec<Value>) -> Option<Value> {
     let (op, ins) = l.node(v).filter(|_| depth > 0)?;
     let (op, mut ins, rank) = (op.clone(), ins.to_vec(), l.ty(v).rank());
     if let Some(x) = difference(l, &op, &ins, shift, rank) {
+        found.push(x);
         return Some(x).filter(|&x| l.ty(x) == l.ty(v));
     }
     let all = match op {
-        Op::Elem(Add) => (0..2).any(|k| widened(l, &mut ins, k, shift, rank, depth)),
-        Op::Elem(Sub) => widened(l, &mut ins, 0, shift, rank, depth),
-        Op::Elem(LogAddExp) => (0..2).all(|k| widened(l, &mut ins, k, shift, rank, depth)),
+        Op::Elem(Add) => (0..2).any(|k| widened(l, &mut ins, k, shift, rank, depth, found)),
+        Op::Elem(Sub) => widened(l, &mut ins, 0, shift, rank, depth, found),
+        Op::Elem(LogAddExp) => (0..2).all(|k| widened(l, &mut ins, k, shift, rank, depth, found)),
         Op::Elem(Where) => {
             let low = |l: &Local, v: Value| l.splat(v) == Some(f64::NEG_INFINITY);
-            (1..3).all(|k| low(l, ins[k]) || widened(l, &mut ins, k, shift, rank, depth))
+            (1..3).all(|k| low(l, ins[k]) || widened(l, &mut ins, k, shift, rank, depth, found))
         }
         Op::LogSumExp(ref sum) => {
             let own = l.ty(ins[0]).rank();
             let left = (0..own).filter(|k| sum.keepdims || !sum.axes.contains(k));
             let axes: Vec<Option<usize>> = left.map(|k| (!sum.axes.contains(&k)).then_some(k)).collect();
-            ins[0] = without(l, ins[0], &shift.within(&axes, own)?, depth - 1)?;
+            ins[0] = without(l, ins[0], &shift.within(&axes, own)?, depth - 1, found)?;
             true
         }
         _ => {
             let (x, axes) = view(l.g, v).filter(|_| op.moves())?;
-            ins[0] = without(l, x, &shift.within(&axes, l.ty(x).rank())?, depth - 1)?;
+            ins[0] = without(l, x, &shift.within(&axes, l.ty(x).rank())?, depth - 1, found)?;
             true
         }
     };
@@ -226,33 +230,33 @@ fn difference(l: &Local, op: &Op, ins: &[Value], shift: &Seen, rank: usize) -> O
 }
 
 /// Puts in the place of an operand what it is without the shift.
-fn widened(l: &mut Local, ins: &mut [Value], k: usize, shift: &Seen, rank: usize, depth: usize) -> bool {
+fn widened(l: &mut Local, ins: &mut [Value], k: usize, shift: &Seen, rank: usize, depth: usize, found: &mut Vec<Value>) -> bool {
     let own = l.ty(ins[k]).rank();
     let axes: Vec<Option<usize>> = (0..rank).map(|at| (at + own).checked_sub(rank)).collect();
     let Some(shift) = shift.within(&axes, own) else { return false };
-    let Some(x) = without(l, ins[k], &shift, depth - 1) else { return false };
+    let Some(x) = without(l, ins[k], &shift, depth - 1, found) else { return false };
     ins[k] = x;
     true
 }
 
-/// True where what is taken out is finite, or tells of nothing that x does not tell.
-fn is_shift(l: &Local, shift: &Seen, x: Value) -> bool {
+/// True where what is taken out is finite, or tells of nothing that these do not tell.
+fn is_shift(l: &Local, shift: &Seen, of: &[Value]) -> bool {
     match &shift.fold {
-        Some((Fold::Reduce(ReduceKind::Max | ReduceKind::Min), _)) => is_extreme(l, shift.root, x),
+        Some((Fold::Reduce(ReduceKind::Max | ReduceKind::Min), _)) => is_extreme(l, shift.root, of),
         Some(_) => false,
-        None => is_extreme(l, shift.root, x) || l.splat(shift.root).is_some_and(f64::is_finite),
+        None => is_extreme(l, shift.root, of) || l.splat(shift.root).is_some_and(f64::is_finite),
     }
 }
 
-/// True for x, what it is a sum of, a number, and extremes of such.
-fn is_extreme(l: &Local, v: Value, x: Value) -> bool {
-    if is_term(l, v, x) {
+/// True for one of these, what it is a sum of, a number, and extremes of such.
+fn is_extreme(l: &Local, v: Value, of: &[Value]) -> bool {
+    if of.iter().any(|&x| is_term(l, v, x)) {
         return true;
     }
     match l.node(v) {
-        Some((Op::Elem(Maximum | Minimum), ins)) => ins.iter().all(|&v| is_extreme(l, v, x) || l.splat(v).is_some_and(f64::is_finite)),
-        Some((Op::Reduce(op), ins)) => matches!(op.kind, ReduceKind::Max | ReduceKind::Min) && is_extreme(l, ins[0], x),
-        Some((op, ins)) if op.moves() => is_extreme(l, ins[0], x),
+        Some((Op::Elem(Maximum | Minimum), ins)) => ins.iter().all(|&v| is_extreme(l, v, of) || l.splat(v).is_some_and(f64::is_finite)),
+        Some((Op::Reduce(op), ins)) => matches!(op.kind, ReduceKind::Max | ReduceKind::Min) && is_extreme(l, ins[0], of),
+        Some((op, ins)) if op.moves() => is_extreme(l, ins[0], of),
         _ => false,
     }
 }
@@ -265,7 +269,7 @@ fn unshifted(l: &Local, v: Value, over: &[usize]) -> Option<Value> {
     })?;
     let shift = Seen::of(l, m, l.ty(v).rank());
     let level = over.iter().all(|&k| shift.axes[k].is_none());
-    (level && l.ty(x) == l.ty(v) && is_shift(l, &shift, x)).then_some(x)
+    (level && l.ty(x) == l.ty(v) && is_shift(l, &shift, &[x])).then_some(x)
 }
 
 fn quotient(l: &mut Local, power: Value, sum: Value) -> Option<Value> {
