@@ -350,6 +350,51 @@ pub fn copy(from: &Operand, to: &Operand, n: usize) {
     }
 }
 
+/// Copies rows of `n` bytes, so many bytes apart where they come from and where they go, in any order: the two do not overlap.
+///
+/// # Panics
+/// Where an operand reaches beyond its memory.
+pub fn copy_rows(from: &Operand, to: &Operand, n: usize, times: usize, apart: [isize; 2]) {
+    let within = |operand: &Operand, apart: isize| {
+        let span = apart * (times as isize - 1);
+        let (low, high) = (operand.offset as isize + span.min(0), operand.offset as isize + span.max(0) + n as isize);
+        low >= 0 && high as usize <= operand.memory.len()
+    };
+    assert!(matches!(to.memory, Memory::Write(_)) && times > 0 && within(from, apart[0]) && within(to, apart[1]), "rows outside memory");
+    // SAFETY: all rows lie in memory, as asserted.
+    unsafe {
+        match n {
+            4 => rows::<4>(from.ptr(), to.ptr(), n, times, apart),
+            8 => rows::<8>(from.ptr(), to.ptr(), n, times, apart),
+            9..16 => rows::<8>(from.ptr(), to.ptr(), n, times, apart),
+            16..=256 => rows::<16>(from.ptr(), to.ptr(), n, times, apart),
+            _ => {
+                for k in 0..times as isize {
+                    std::ptr::copy(from.ptr().offset(k * apart[0]), to.ptr().offset(k * apart[1]), n);
+                }
+            }
+        }
+    }
+}
+
+/// Rows of at least N bytes in words of so many, of which the last one may overlap the one before.
+///
+/// # Safety
+/// All rows can be read and written.
+unsafe fn rows<const N: usize>(from: *const u8, to: *mut u8, n: usize, times: usize, apart: [isize; 2]) {
+    for k in 0..times as isize {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let (from, to) = (from.offset(k * apart[0]), to.offset(k * apart[1]));
+            let word = |at: usize| to.add(at).cast::<[u8; N]>().write(from.add(at).cast::<[u8; N]>().read());
+            (0..n / N).for_each(|at| word(at * N));
+            if !n.is_multiple_of(N) {
+                word(n - N);
+            }
+        }
+    }
+}
+
 /// Copies `n` elements of such a size that lie so many bytes apart.
 ///
 /// # Panics

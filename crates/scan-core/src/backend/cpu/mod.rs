@@ -28,7 +28,7 @@ pub mod isa;
 mod memory;
 mod spot;
 
-pub use code::{Code, Frame, Operand, Places, Refusal, bytes, bytes_of, cells, cells_of, clear, copy, gather, run, turn};
+pub use code::{Code, Frame, Operand, Places, Refusal, bytes, bytes_of, cells, cells_of, clear, copy, copy_rows, gather, run, turn};
 pub use elements::{INPUTS, array_at, bits_at, each_integer, integer_at, truth_at, with_inputs, with_slices, write_array, zip_integers};
 pub use entry::{Entry, Scalars};
 pub use isa::Isa;

@@ -5,6 +5,7 @@ use super::kernels::{Either, KernelRun};
 use super::memories::Memories;
 use super::mixed::{Part, Piece, Turned};
 use super::nested::{ForRun, LoopRun};
+use super::rows::Rows;
 use crate::backend::cpu::{Operand, Spot, Steps, array_at, clear, copy, gather, integer_at, turn, with_inputs, with_slices, write_array};
 use crate::base::clock::Instant;
 use crate::base::{Diagnostic, Result, Span};
@@ -63,7 +64,7 @@ enum Kind<'a> {
     /// Bytes from one place to another.
     Copy([Spot<'a>; 2], usize),
     /// Elements of such a size from inputs to the result.
-    Move(&'a [Run], Spots<'a>, usize),
+    Move(&'a [Run], &'a [Rows], Spots<'a>, usize),
     /// Elements of such a size whose columns become rows.
     Turn(&'a [Turned], Spots<'a>, usize),
     /// Elements of a dtype added to those of the result.
@@ -103,14 +104,14 @@ impl<'a> Bound<'a> {
         let kind = match &piece.part {
             Part::Nest(tier, nest) => Kind::Kernel(KernelRun::new(tier, nest, operands(), counts)),
             Part::Either(versions) => Kind::Either(Box::new(Either::new(versions, operands().collect(), counts))),
-            Part::Move(runs) => {
+            Part::Move(runs, rows) => {
                 let size = piece.outs[0].dtype.size();
                 let part = |place: &Place, first: usize| at(&Place { first: place.first + first, ..place.clone() });
                 match &runs[..] {
                     [Run { input: Some(i), from, to, n, step: 1 }] => {
                         Kind::Copy([part(&piece.ins[*i], *from), part(&piece.outs[0], *to)], n * size)
                     }
-                    _ => Kind::Move(runs, operands().collect(), size),
+                    _ => Kind::Move(runs, rows, operands().collect(), size),
                 }
             }
             Part::Turn(turned) => Kind::Turn(turned, operands().collect(), piece.outs[0].dtype.size()),
@@ -166,12 +167,23 @@ impl<'a> Bound<'a> {
         Ok(())
     }
 
+    /// True where the memory of the result is none of the inputs'.
+    fn writes_apart(&self, spots: &[Spot], k: &Steps) -> bool {
+        let (out, bytes) = (spots[spots.len() - 1].at(k), self.piece.outs[0].bytes());
+        let mut ins = spots.iter().zip(&self.piece.ins);
+        ins.all(|(spot, place)| !out.overlaps(bytes, &spot.at(k), place.bytes()))
+    }
+
     #[inline(never)]
     fn run_other(&self, cx: &mut EvalCx, k: &mut Steps, scratch: &mut Scratch) -> std::result::Result<(), Halt> {
         match &self.kind {
             Kind::Kernel(_) | Kind::Copy(..) | Kind::ByIntegers(..) => unreachable!("run before"),
             Kind::Either(either) => either.run(k),
-            Kind::Move(runs, spots, size) => runs.iter().for_each(|run| moved(run, spots, k, *size)),
+            Kind::Move(runs, [], spots, size) => runs.iter().for_each(|run| moved(run, spots, k, *size)),
+            Kind::Move(runs, rows, spots, size) => match self.writes_apart(spots, k) {
+                true => rows.iter().for_each(|rows| rows.copy(spots, k, *size)),
+                false => runs.iter().for_each(|run| moved(run, spots, k, *size)),
+            },
             Kind::Turn(all, spots, size) => all.iter().for_each(|matrix| turned(matrix, spots, k, *size)),
             Kind::Add(runs, dtype, spots) => {
                 let (from, to) = (spots[0].at(k), spots[spots.len() - 1].at(k));
@@ -398,7 +410,7 @@ fn turned(matrix: &Turned, spots: &[Spot], k: &Steps, size: usize) {
 }
 
 /// The last operand is the result.
-fn moved(run: &Run, spots: &[Spot], k: &Steps, size: usize) {
+pub(super) fn moved(run: &Run, spots: &[Spot], k: &Steps, size: usize) {
     let out = spots[spots.len() - 1].at(k);
     let to = Operand { offset: out.offset + run.to * size, ..out };
     match run.input {

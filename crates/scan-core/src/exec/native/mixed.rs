@@ -10,6 +10,7 @@ use super::kernels::{Kernels, Versions};
 use super::memories::{HeldRows, Memories, Steady};
 use super::nested::WITHIN;
 use super::plan::native;
+use super::rows::Rows;
 use super::segment::Segment;
 use super::there::{self, Laid, There};
 use super::tier::{Engine, Tiered};
@@ -57,7 +58,8 @@ pub(super) enum Part {
     Nest(Arc<Tiered>, Box<NestPlan>),
     /// A kernel in two versions: for where a condition does not hold, and for where it holds.
     Either(Box<Versions>),
-    Move(Vec<Run>),
+    /// Runs, and the rows that they are.
+    Move(Vec<Run>, Vec<Rows>),
     /// Columns that become rows.
     Turn(Vec<Turned>),
     Add(Vec<Run>),
@@ -129,7 +131,10 @@ impl Piece {
             },
             Work::Move(runs) => match turned(&runs).filter(|_| !matches!(kernels.engine, Engine::Device(_))) {
                 Some(turned) => Part::Turn(turned),
-                None => Part::Move(runs),
+                None => {
+                    let rows = Rows::of(&runs);
+                    Part::Move(runs, rows)
+                }
             },
             Work::Add(runs) => Part::Add(runs),
             Work::MatMul(extents) => Part::MatMul(extents),
@@ -201,13 +206,13 @@ impl Part {
     /// True where it may write some elements of its result alone.
     pub(super) fn writes_some(&self) -> bool {
         let by_index = matches!(self, Part::Write(..) | Part::ByArrays(_, Some(_)) | Part::ByIntegers(_, Some(_)));
-        by_index || matches!(self, Part::Add(_) | Part::Move(_) | Part::Turn(_))
+        by_index || matches!(self, Part::Add(_) | Part::Move(..) | Part::Turn(_))
     }
     /// As profiles show it.
     pub(super) fn name(&self) -> &str {
         match self {
             Part::Nest(..) | Part::Either(..) => "kernel",
-            Part::Move(_) | Part::Turn(_) => "move",
+            Part::Move(..) | Part::Turn(_) => "move",
             Part::MatMul(_) => "matmul",
             Part::Read(_) | Part::Slice(_) | Part::ByArrays(_, None) | Part::ByIntegers(_, None) => "index",
             Part::Write(..) | Part::Add(_) | Part::ByArrays(_, Some(_)) | Part::ByIntegers(_, Some(_)) => "index_write",
@@ -325,14 +330,16 @@ impl Mixed {
         let name = |id: StateId| scan.states[id].name.as_deref().unwrap_or("?").to_string();
         let rows = self.plan.writes.iter().map(|(id, _, place)| (name(*id), place.bytes()));
         let before = self.pieces.windows(2).filter(|pair| {
-            matches!(&pair[0].part, Part::Move(_) | Part::Turn(_)) && pair[1].part.writes_some() && pair[0].outs[0].at == pair[1].outs[0].at
+            matches!(&pair[0].part, Part::Move(..) | Part::Turn(_))
+                && pair[1].part.writes_some()
+                && pair[0].outs[0].at == pair[1].outs[0].at
         });
         let copied = before.map(|pair| ("a row of which a part is written".to_string(), pair[0].outs[0].bytes()));
         let begins = |k: usize| {
             let at = self.pieces[k].outs.first()?.at;
             let user = self.pieces[k + 1..].iter().find(|p| p.outs.iter().any(|out| out.at == at))?;
             let moved = match &self.pieces[k].part {
-                Part::Move(runs) => runs.iter().any(|run| run.input.is_some()),
+                Part::Move(runs, _) => runs.iter().any(|run| run.input.is_some()),
                 part => matches!(part, Part::Turn(_)),
             };
             (moved && matches!(user.part, Part::Loop(_) | Part::For(_))).then(|| self.pieces[k].outs[0].bytes())

@@ -27,6 +27,7 @@ mod portion;
 mod print;
 mod ready;
 mod region;
+mod rows;
 mod segment;
 mod shortcut;
 mod sides;

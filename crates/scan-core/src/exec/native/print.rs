@@ -169,7 +169,7 @@ impl List<'_> {
                 let texts = versions.both().iter().map(|(tier, nest)| self.kernel(tier, nest, &[])).collect::<Vec<_>>();
                 ("kernel in two versions,".into(), texts.concat())
             }
-            Part::Move(runs) => ("move".into(), moved(runs)),
+            Part::Move(runs, _) => ("move".into(), moved(runs)),
             Part::Turn(turned) => ("move".into(), format!("{} matrices whose columns become rows\n", turned.len())),
             Part::Add(runs) => ("add".into(), moved(runs)),
             Part::MatMul([m, k, n]) => (format!("matmul {m}x{k} {k}x{n},"), String::new()),

@@ -66,7 +66,7 @@ pub fn of(device: DeviceRef, piece: &Piece, plan: &StepList) -> Result<Tasks> {
         // Nothing is computed of nothing.
         Part::Call(Op::Elem(_)) if piece.outs.iter().all(|out| count(&out.shape) == 0) => Ok(Ok(vec![])),
         Part::Nest(_, of) => nest(device, of, piece, plan),
-        Part::Move(runs) => moved(device, runs, piece.outs[0].dtype),
+        Part::Move(runs, _) => moved(device, runs, piece.outs[0].dtype),
         Part::Add(runs) if piece.outs[0].dtype != DType::Bool => added(device, runs, piece.outs[0].dtype),
         Part::MatMul(extents) => product(device, *extents, piece.outs[0].dtype),
         Part::Call(Op::MatMul(_)) => match stacked(piece) {

@@ -27,7 +27,7 @@ fn one(piece: &Piece) -> Option<Work> {
     Some(match &piece.part {
         Part::Nest(_, nest) => nest.work()?,
         Part::Either(versions) => versions.larger().1.work()?,
-        Part::Move(runs) => Work::moved(elements(runs) * size()),
+        Part::Move(runs, _) => Work::moved(elements(runs) * size()),
         Part::Add(runs) => Work::moved(elements(runs) * size()) + arithmetic(elements(runs), size()),
         Part::Turn(turned) => Work::moved(turned.iter().map(|t| t.extents[0] * t.extents[1]).sum::<usize>() * size()),
         Part::MatMul([m, k, n]) => {
