@@ -278,6 +278,29 @@ class TestStops:
         assert "returns all rows" not in str(f.explain(X))
         np.testing.assert_allclose(f(X), each_row(self.last, (X,), (0,)), rtol=1e-12)
 
+    def test_the_last_of_what_is_no_state(self):
+        """An output that no step reads: of each row the one that its own last step made."""
+
+        def seen(a, n_steps=30):
+            step = lambda h: (dict(h=h * 1.5, size=rs.sum(h * h), turned=h[::-1] - 1.0), rs.until(rs.sum(rs.abs(h)) > 20))
+            out = rs.loop(step, init=dict(h=a), n_steps=n_steps)
+            return out.size[-1] + out.turned[-1]
+
+        check(seen, (X,))
+        check(lambda a: rs.grad(rs.sum(seen(a) ** 2), a), (X,))
+        f = rs.compile(lambda x: rs.grad(rs.sum(rs.vmap(seen)(x) ** 2), x))
+        np.testing.assert_allclose(f(X), each_row(lambda a: rs.grad(rs.sum(seen(a) ** 2), a), (X,), (0,)), rtol=1e-11)
+        step = lambda h: (dict(h=h * 1.5, size=rs.sum(h * h)), rs.until(rs.sum(h) > 20))
+        scalar = lambda a: rs.loop(step, init=dict(h=a), n_steps=9).size[-1]
+        f = rs.compile(lambda x: rs.grad(rs.sum(rs.vmap(scalar)(x) ** 2), x))
+        f(X)
+        assert "gather" not in f.text(optimised=True), "its rows are looked for"
+        with pytest.raises(rs.RscanError) as error:
+            rs.compile(rs.vmap(lambda a: seen(a, n_steps=0)))(X)
+        with pytest.raises(rs.RscanError) as law:
+            rs.compile(lambda a: seen(a, n_steps=0))(X[0])
+        assert error.value.code == law.value.code
+
     def test_gradients(self):
         check(lambda a: rs.grad(rs.sum(self.last(a) ** 2), a), (X,))
         f = rs.compile(lambda x: rs.grad(rs.sum(rs.vmap(self.last)(x) ** 2), x))
