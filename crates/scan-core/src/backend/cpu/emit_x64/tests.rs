@@ -73,7 +73,8 @@ fn check(case: &Case) -> usize {
     let expected = case.expected().0;
     let mut compiled = 0;
     for (isa, vector) in targets() {
-        match emitted(&case.kernel, isa, vector) {
+        // No vector unit divides integers: quotients are spelled out before.
+        match emitted(&case.kernel.without_division(), isa, vector) {
             Ok(code) => {
                 let found = run(&code, case);
                 let difference = case.difference(&expected, &found);
