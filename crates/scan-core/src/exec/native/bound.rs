@@ -5,7 +5,7 @@ use super::kernels::{Either, KernelRun};
 use super::memories::Memories;
 use super::mixed::{Part, Piece, Turned};
 use super::nested::{ForRun, LoopRun};
-use super::rows::Rows;
+use super::strided::Strided;
 use crate::backend::cpu::{Operand, Spot, Steps, array_at, clear, copy, gather, integer_at, turn, with_inputs, with_slices, write_array};
 use crate::base::clock::Instant;
 use crate::base::{Diagnostic, Result, Span};
@@ -64,7 +64,7 @@ enum Kind<'a> {
     /// Bytes from one place to another.
     Copy([Spot<'a>; 2], usize),
     /// Elements of such a size from inputs to the result.
-    Move(&'a [Run], &'a [Rows], Spots<'a>, usize),
+    Move(&'a [Run], &'a [Strided], Spots<'a>, usize),
     /// Elements of such a size whose columns become rows.
     Turn(&'a [Turned], Spots<'a>, usize),
     /// Elements of a dtype added to those of the result.
@@ -104,14 +104,14 @@ impl<'a> Bound<'a> {
         let kind = match &piece.part {
             Part::Nest(tier, nest) => Kind::Kernel(KernelRun::new(tier, nest, operands(), counts)),
             Part::Either(versions) => Kind::Either(Box::new(Either::new(versions, operands().collect(), counts))),
-            Part::Move(runs, rows) => {
+            Part::Move(runs, strided) => {
                 let size = piece.outs[0].dtype.size();
                 let part = |place: &Place, first: usize| at(&Place { first: place.first + first, ..place.clone() });
                 match &runs[..] {
                     [Run { input: Some(i), from, to, n, step: 1 }] => {
                         Kind::Copy([part(&piece.ins[*i], *from), part(&piece.outs[0], *to)], n * size)
                     }
-                    _ => Kind::Move(runs, rows, operands().collect(), size),
+                    _ => Kind::Move(runs, strided, operands().collect(), size),
                 }
             }
             Part::Turn(turned) => Kind::Turn(turned, operands().collect(), piece.outs[0].dtype.size()),
@@ -180,8 +180,8 @@ impl<'a> Bound<'a> {
             Kind::Kernel(_) | Kind::Copy(..) | Kind::ByIntegers(..) => unreachable!("run before"),
             Kind::Either(either) => either.run(k),
             Kind::Move(runs, [], spots, size) => runs.iter().for_each(|run| moved(run, spots, k, *size)),
-            Kind::Move(runs, rows, spots, size) => match self.writes_apart(spots, k) {
-                true => rows.iter().for_each(|rows| rows.copy(spots, k, *size)),
+            Kind::Move(runs, strided, spots, size) => match self.writes_apart(spots, k) {
+                true => strided.iter().for_each(|runs| runs.copy(spots, k, *size)),
                 false => runs.iter().for_each(|run| moved(run, spots, k, *size)),
             },
             Kind::Turn(all, spots, size) => all.iter().for_each(|matrix| turned(matrix, spots, k, *size)),

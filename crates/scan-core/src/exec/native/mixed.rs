@@ -10,8 +10,8 @@ use super::kernels::{Kernels, Versions};
 use super::memories::{HeldRows, Memories, Steady};
 use super::nested::WITHIN;
 use super::plan::native;
-use super::rows::Rows;
 use super::segment::Segment;
+use super::strided::Strided;
 use super::there::{self, Laid, There};
 use super::tier::{Engine, Tiered};
 use crate::backend::cpu::{NestPlan, Operand, cells, copy};
@@ -58,8 +58,8 @@ pub(super) enum Part {
     Nest(Arc<Tiered>, Box<NestPlan>),
     /// A kernel in two versions: for where a condition does not hold, and for where it holds.
     Either(Box<Versions>),
-    /// Runs, and the rows that they are.
-    Move(Vec<Run>, Vec<Rows>),
+    /// Runs, and the strided ones that they are.
+    Move(Vec<Run>, Vec<Strided>),
     /// Columns that become rows.
     Turn(Vec<Turned>),
     Add(Vec<Run>),
@@ -132,8 +132,8 @@ impl Piece {
             Work::Move(runs) => match turned(&runs).filter(|_| !matches!(kernels.engine, Engine::Device(_))) {
                 Some(turned) => Part::Turn(turned),
                 None => {
-                    let rows = Rows::of(&runs);
-                    Part::Move(runs, rows)
+                    let strided = Strided::of(&runs);
+                    Part::Move(runs, strided)
                 }
             },
             Work::Add(runs) => Part::Add(runs),

@@ -11,28 +11,28 @@ use crate::plan::list::Run;
 use rustc_hash::FxHashMap;
 use std::collections::hash_map::Entry;
 
-/// Rows are copied so where there are so many runs for each kind of row at least: fewer are looked at one by one.
+/// Runs are copied so where there are so many of each kind at least: fewer are looked at one by one.
 const RUNS: usize = 8;
 
 /// Runs of one length from one input, at equal distances there and in the result.
-pub struct Rows {
+pub struct Strided {
     first: Run,
     times: usize,
     /// Elements from one run to the next: in the input, and in the result.
     apart: [isize; 2],
 }
 
-impl Rows {
+impl Strided {
     /// Those that runs are; none where they are many kinds.
-    pub fn of(runs: &[Run]) -> Vec<Rows> {
-        let mut found: Vec<Rows> = vec![];
+    pub fn of(runs: &[Run]) -> Vec<Strided> {
+        let mut found: Vec<Strided> = vec![];
         let mut last: FxHashMap<(Option<usize>, usize, isize), usize> = FxHashMap::default();
         for run in runs {
             match last.entry((run.input, run.n, run.step)) {
                 Entry::Occupied(at) if found[*at.get()].takes(run) => {}
                 entry => {
                     entry.insert_entry(found.len());
-                    found.push(Rows { first: *run, times: 1, apart: [0; 2] });
+                    found.push(Strided { first: *run, times: 1, apart: [0; 2] });
                 }
             }
         }
@@ -76,30 +76,30 @@ mod tests {
         Run { input, from, to, n, step: 1 }
     }
 
-    /// The runs that rows are, in the order of where they go.
-    fn again(rows: &[Rows]) -> Vec<Run> {
-        let mut runs: Vec<Run> = rows.iter().flat_map(|rows| (0..rows.times).map(|k| rows.run(k))).collect();
+    /// The runs that these are, in the order of where they go.
+    fn again(all: &[Strided]) -> Vec<Run> {
+        let mut runs: Vec<Run> = all.iter().flat_map(|s| (0..s.times).map(|k| s.run(k))).collect();
         runs.sort_by_key(|run| run.to);
         runs
     }
 
     #[test]
-    fn rows_are_all_runs_once() {
+    fn strided_runs_are_all_runs_once() {
         let padded: Vec<Run> = (0..12).flat_map(|r| [run(Some(0), 5 * r, 7 * r, 5), run(None, 0, 7 * r + 5, 2)]).collect();
-        let found = Rows::of(&padded);
+        let found = Strided::of(&padded);
         assert_eq!((found.len(), again(&found)), (2, padded));
         let back: Vec<Run> = (0..20).map(|r| run(Some(0), 3 * (19 - r), 3 * r, 3)).collect();
-        let found = Rows::of(&back);
+        let found = Strided::of(&back);
         assert_eq!((found.len(), again(&found)), (1, back));
         // A gap in the middle: two boxes.
         let gap: Vec<Run> = (0..40).map(|r| run(Some(0), 4 * r + usize::from(r > 19), 5 * r, 4)).collect();
-        let found = Rows::of(&gap);
+        let found = Strided::of(&gap);
         assert_eq!((found.len(), again(&found)), (2, gap));
     }
 
     #[test]
-    fn few_runs_of_many_kinds_are_no_rows() {
-        assert!(Rows::of(&(1..20).map(|n| run(Some(0), n * n, 20 * n, n)).collect::<Vec<_>>()).is_empty());
-        assert!(Rows::of(&(0..RUNS - 1).map(|r| run(Some(0), 2 * r, 3 * r, 2)).collect::<Vec<_>>()).is_empty());
+    fn few_runs_of_many_kinds_are_not_strided() {
+        assert!(Strided::of(&(1..20).map(|n| run(Some(0), n * n, 20 * n, n)).collect::<Vec<_>>()).is_empty());
+        assert!(Strided::of(&(0..RUNS - 1).map(|r| run(Some(0), 2 * r, 3 * r, 2)).collect::<Vec<_>>()).is_empty());
     }
 }
