@@ -435,6 +435,21 @@ def test_a_negative_number_of_steps_is_an_error_in_each_engine(monkeypatch):
     assert isinstance(law, tuple), law
 
 
+@pytest.mark.parametrize("passes", ["none", "fast_run"])
+def test_a_negative_number_of_steps_is_an_error_though_nothing_else_of_the_loop_is_read(monkeypatch, passes):
+    def build(x, n):
+        def step(n, h):
+            inner = rs.loop(lambda v: v * h, over=x, n_steps=n)
+            return h + 0.1 * rs.cast(inner.steps, "float64")
+
+        return rs.loop(step, over=n, init=0.5)
+
+    with rs.config.override(passes=passes):
+        assert not isinstance(agree(monkeypatch, build, numbers(4), np.array([1, 0, 3])), tuple)
+        _, text = agree(monkeypatch, build, numbers(4), np.array([1, 0, -2]))
+        assert "E0111" in text, text
+
+
 def test_what_only_a_step_of_the_loop_would_fail_at(monkeypatch):
     """What the law computes where the inner loop has a step alone: an index that does not fit matters only then."""
 

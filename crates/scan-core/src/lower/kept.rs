@@ -89,7 +89,8 @@ impl Inner<'_> {
         if bytes > MOST {
             return refuse(format!("a loop that keeps {bytes} bytes of rows"));
         }
-        let mem = self.lowering.builder.table(window.dtype, elements, Some(0));
+        // Rows of no elements have a place, too: what stands behind the loop is given it.
+        let mem = self.lowering.builder.table(window.dtype, elements.max(1), Some(0));
         self.operands.push(Argument::Own);
         self.begin.extend(begin.iter().enumerate().map(|(at, &r)| (mem, at, r)));
         Ok(mem)

@@ -171,7 +171,9 @@ impl Rooms<'_> {
         let left_out = |v: &Value| {
             let Def::Out(id, _) = out.def(*v) else { return false };
             let node = &out.nodes()[id];
-            !needed[id.idx()] && node.op.number() != Op::OTHERS && node.op.def().fallible(out, &node.ins)
+            let fails = || node.op.number() != Op::OTHERS && node.op.def().fallible(out, &node.ins);
+            // Where nothing of a loop is read but how many steps it ran, that is what it was told: nobody else looks whether it can run them.
+            !needed[id.idx()] && (roomy(&node.op).is_some_and(|r| !r.sure) || fails())
         };
         let nodes = self.from.nodes().enumerate().filter(|n| live[n.0.idx()]);
         nodes.flat_map(|n| &n.1.outs).filter_map(|&v| self.plain(v)).filter(left_out).collect()
