@@ -140,10 +140,15 @@ impl Driver {
         if self.present.loops
             && let Some(graph) = shared(&self.graph, &mut Loops::default(), &mut FxHashMap::default())?
         {
-            self.graph = Arc::new(graph.pruned());
-            self.cx.whole = Whole::new(self.graph.clone());
+            self.put(graph);
         }
         Ok(())
+    }
+    /// Goes on with another graph.
+    fn put(&mut self, graph: Graph) {
+        self.graph = Arc::new(graph.pruned());
+        self.cx.whole = Whole::new(self.graph.clone());
+        self.present = Present::of(&self.graph);
     }
     /// Runs one pass everywhere. One that cannot finish leaves the graph as it was.
     fn one(&mut self, pass: &Pass, run: &mut dyn FnMut(&mut Cx, &Graph) -> Result<Option<Graph>>) -> Result<bool> {
@@ -156,11 +161,7 @@ impl Driver {
         };
         match made {
             Ok(None) => return Ok(false),
-            Ok(Some(graph)) => {
-                self.graph = Arc::new(graph.pruned());
-                self.cx.whole = Whole::new(self.graph.clone());
-                self.present = Present::of(&self.graph);
-            }
+            Ok(Some(graph)) => self.put(graph),
             Err(e) => {
                 self.cx.left(pass.name, FAILED, &e.title);
                 return Ok(false);

@@ -365,8 +365,7 @@ pub fn copy_rows(from: &Operand, to: &Operand, n: usize, times: usize, apart: [i
     unsafe {
         match n {
             4 => rows::<4>(from.ptr(), to.ptr(), n, times, apart),
-            8 => rows::<8>(from.ptr(), to.ptr(), n, times, apart),
-            9..16 => rows::<8>(from.ptr(), to.ptr(), n, times, apart),
+            8..16 => rows::<8>(from.ptr(), to.ptr(), n, times, apart),
             16..=256 => rows::<16>(from.ptr(), to.ptr(), n, times, apart),
             _ => {
                 for k in 0..times as isize {

@@ -192,8 +192,9 @@ fn without(l: &mut Local, v: Value, shift: &Seen, depth: usize, found: &mut Vec<
     let (op, ins) = l.node(v).filter(|_| depth > 0)?;
     let (op, mut ins, rank) = (op.clone(), ins.to_vec(), l.ty(v).rank());
     if let Some(x) = difference(l, &op, &ins, shift, rank) {
-        found.push(x);
-        return Some(x).filter(|&x| l.ty(x) == l.ty(v));
+        let x = Some(x).filter(|&x| l.ty(x) == l.ty(v));
+        found.extend(x);
+        return x;
     }
     let all = match op {
         Op::Elem(Add) => (0..2).any(|k| widened(l, &mut ins, k, shift, rank, depth, found)),
