@@ -15,7 +15,7 @@ use crate::types::shape::{Extents, count};
 use crate::types::{Array, DType, Dim, Type};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The fusions of a step.
 pub(super) struct Fusions {
@@ -101,7 +101,7 @@ type Use = (NodeId, View, usize);
 type Uses = FxHashMap<Value, Vec<Use>>;
 
 /// So many instructions rather than to store their result and to load it again.
-const CHEAP: usize = 3;
+pub(super) const CHEAP: usize = 3;
 /// For so many fusions at most.
 const AGAIN: usize = 3;
 
@@ -255,7 +255,7 @@ const FEW_PARTS: usize = 9;
 const PART: usize = 512;
 
 /// True where a walk over so much falls into too many parts.
-fn too_many(parts: usize, whole: &[usize]) -> bool {
+pub(super) fn too_many(parts: usize, whole: &[usize]) -> bool {
     parts > PARTS || parts > FEW_PARTS && count(whole) < parts * PART
 }
 
@@ -271,8 +271,9 @@ fn put_together(
     let v = node.outs[0];
     let own = uses.get(&v).filter(|_| !outside.contains(&v)).map_or(&[][..], |u| u);
     let maps = own.iter().all(|u| fold(body, &body.nodes()[u.0]).is_none());
+    let few = || known_shape(body, v).is_ok_and(|whole| !too_many(parts(pieces, own, spaces), &whole));
     let (role, own) = match own {
-        own if !own.is_empty() && maps => (Role::Copied, own.to_vec()),
+        own if !own.is_empty() && maps && few() => (Role::Copied, own.to_vec()),
         _ if pieces.is_joined() => (Role::Root, vec![(id, View::identity(body.ty(v).rank()), 0)]),
         _ => return None,
     };
@@ -283,6 +284,16 @@ fn put_together(
         uses.entry(x).or_default().extend(own.iter().map(|(root, at, spent)| (*root, view.after(at), *spent)));
     }
     Some(role)
+}
+
+/// Into how many parts the walks fall that read the pieces of an array, were there no other pieces; one less for each walk but the first.
+fn parts(pieces: &Pieces, uses: &[Use], spaces: &FxHashMap<NodeId, Extents>) -> usize {
+    let mut cuts: BTreeMap<NodeId, BTreeSet<(usize, usize)>> = BTreeMap::new();
+    for (root, view, _) in uses {
+        cuts.entry(*root).or_default().extend(pieces.cuts(view, &spaces[root]));
+    }
+    let along = |of: &BTreeSet<(usize, usize)>, axis: usize| 1 + of.iter().filter(|cut| cut.0 == axis).count();
+    1 + cuts.iter().map(|(root, of)| (0..spaces[root].len()).map(|axis| along(of, axis)).product::<usize>() - 1).sum::<usize>()
 }
 
 /// True where a use reads each element of a value of this shape at one place at most.
@@ -298,7 +309,7 @@ fn again(uses: &[Use], instructions: usize, shape: &[usize], spaces: &FxHashMap<
 }
 
 /// Instructions that a node is in a kernel.
-fn instructions(body: &Graph, node: &Node) -> usize {
+pub(super) fn instructions(body: &Graph, node: &Node) -> usize {
     let Op::Elem(op) = &node.op else { return 1 };
     let mut builder = Builder::new();
     let ins: SmallVec<[Reg; 3]> = node

@@ -5,6 +5,7 @@ use super::dynamic_slice::slices;
 use super::fused::Root;
 use super::in_place::Order;
 use super::inner;
+use super::margins::with_margins;
 use super::moves::{self, Source};
 use super::prepared::{prepared, ready};
 use super::rooms::with_rooms;
@@ -60,6 +61,7 @@ pub(super) fn listed(
         return refuse("what only a branch needs may fail beside effects");
     }
     let body = inner::found(scan, &body, level)?;
+    let body = with_margins(&body)?.unwrap_or(body);
     let kinds = Kinds::new(scan, &body);
     if kinds.nodes(&body).any(|n| n.outs.iter().all(|&v| kinds.of(v) != Kind::Step) && matches!(&n.op, Op::Extern(e) if !e.0.pure())) {
         return refuse("it has effects that do not depend on the step");

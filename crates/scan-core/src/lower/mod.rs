@@ -24,6 +24,7 @@ pub(crate) mod inner;
 mod kept;
 mod lengths;
 mod looped;
+mod margins;
 mod matrices;
 pub mod mixed;
 mod moves;

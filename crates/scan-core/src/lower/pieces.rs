@@ -122,6 +122,21 @@ impl Pieces {
             }
         }
     }
+    /// The axes of a walk, and the places along them, at which its elements begin to be those of another piece.
+    pub fn cuts(&self, at: &View, space: &[usize]) -> Vec<(usize, usize)> {
+        let along = |coord: &Coord, ends: &[usize]| -> SmallVec<[(usize, usize); 4]> {
+            let before = |end: isize| if coord.step > 0 { coord.start < end } else { coord.start >= end };
+            let ends = ends.iter().map(|&end| end as isize).filter(|&end| before(end));
+            ends.filter_map(|end| leaves(coord, space, [end, end])).collect()
+        };
+        match self {
+            Pieces::Joined { axis, starts, .. } => along(&at.0[*axis], &starts[1..starts.len() - 1]).into_vec(),
+            Pieces::Written { starts, ends, .. } => {
+                let pairs = starts.iter().zip(ends);
+                at.0.iter().zip(pairs).flat_map(|(coord, (&start, &end))| along(coord, &[start, end])).collect()
+            }
+        }
+    }
     fn shifted(&self, piece: usize) -> View {
         let Pieces::Joined { axis, starts, rank } = self else { return View::default() };
         let mut view = View::identity(*rank);

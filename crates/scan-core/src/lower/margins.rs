@@ -1,0 +1,237 @@
+//! One array that is written into zeros at many places which overlap, and summed: read with a margin of zeros around it instead.
+//!
+//! ```text
+//! before  inc(0, a · x, 0:n) + inc(0, b · x, 1:n+1) + inc(0, c · x, 2:n+2) + …
+//! after   p = set(0, x, 2:n+2);  inside = set(false, true, 2:n+2)
+//!         where(inside[2:], 0 + a · p[2:], 0) + where(inside[1:], 0 + b · p[1:], 0) + where(inside, 0 + c · p, 0) + …
+//! ```
+//!
+//! This is what the gradient of a stencil looks like that is written with slices. A walk over such a sum is cut, along each axis, wherever one of
+//! the places begins or ends; with a margin it is one walk. What is computed of a zero of the margin is not used: `a` may be infinite.
+
+use super::Lowered;
+use super::fusions::{CHEAP, elementwise, instructions, too_many};
+use super::pieces::Pieces;
+use super::scan::known_shape;
+use crate::base::{Id, Span};
+use crate::ir::op::{BroadcastTo, Index, IndexWrite, Write};
+use crate::ir::{Graph, Node, NodeId, Op, Value};
+use crate::types::shape::{Extents, count};
+use crate::types::Array;
+use rustc_hash::FxHashMap;
+use std::collections::BTreeSet;
+
+/// The largest array with a margin, in elements.
+const LARGEST: usize = 1 << 20;
+
+/// What is written into zeros.
+struct Site {
+    /// The array of which it is made.
+    source: Value,
+    /// Extents of the zeros.
+    whole: Extents,
+    /// Where it begins and ends along each axis.
+    starts: Extents,
+    ends: Extents,
+    mode: Write,
+}
+
+/// The margins of an array for a sum of these extents.
+struct Margin {
+    /// The places at which it is written last: so much lies before it.
+    most: Extents,
+    /// The array with its margin, and true where it is the array.
+    padded: Option<(Value, Value)>,
+}
+
+/// The step with margins in place of such sums; `None` where there are none.
+///
+/// # Errors
+/// Internal ones.
+pub(super) fn with_margins(body: &Graph) -> Lowered<Option<Graph>> {
+    if !body.nodes().iter().any(|n| matches!(n.op, Op::IndexWrite(_))) {
+        return Ok(None);
+    }
+    let (uses, live) = (body.uses(), body.needed(body.results()));
+    let sites: FxHashMap<NodeId, Site> = body
+        .nodes()
+        .enumerate()
+        .filter(|(id, _)| live[id.idx()])
+        .filter_map(|(id, node)| Some((id, Site::of(body, node, &uses)?)))
+        .collect();
+    let margins = margins(&sites);
+    if margins.is_empty() {
+        return Ok(None);
+    }
+    let mut making = Making { body, out: Graph::new(), image: FxHashMap::default(), sites, margins };
+    making.graph(&live)?;
+    Ok(Some(making.out))
+}
+
+impl Site {
+    /// What a node writes into zeros, made of one array that others read, too, by few instructions.
+    fn of(body: &Graph, node: &Node, uses: &[u32]) -> Option<Site> {
+        let Op::IndexWrite(_) = node.op else { return None };
+        let Pieces::Written { starts, ends, mode, .. } = Pieces::of(body, node)? else { return None };
+        let whole = known_shape(body, node.outs[0]).ok()?;
+        let given = known_shape(body, node.ins[1]).ok()?;
+        let one_each = given.len() == whole.len() && (0..whole.len()).all(|i| given[i] == ends[i] - starts[i]);
+        let source = source(body, node.ins[1], uses, CHEAP)?;
+        (one_each && zeros(body, node.ins[0]) && count(&whole) <= LARGEST).then_some(Site { source, whole, starts, ends, mode })
+    }
+}
+
+/// The array that others read, too, of which a value is made by so many instructions at most, and of numbers.
+fn source(body: &Graph, v: Value, uses: &[u32], most: usize) -> Option<Value> {
+    if uses[v.idx()] > 1 {
+        return Some(v);
+    }
+    let node = body.node_of(v).filter(|n| elementwise(n) && !n.op.def().fallible(body, &n.ins))?;
+    let left = most.checked_sub(instructions(body, node))?;
+    let mut wide = node.ins.iter().filter(|&&x| known_shape(body, x).is_ok_and(|s| count(&s) > 1));
+    let first = *wide.next()?;
+    wide.all(|&x| x == first).then(|| source(body, first, uses, left))?
+}
+
+/// True for +0 everywhere.
+fn zeros(body: &Graph, v: Value) -> bool {
+    match body.node_of(v) {
+        Some(n) if n.op.broadcasts() => zeros(body, n.ins[0]),
+        _ => body.const_value(v).is_some_and(|a| a.bits().iter().all(|&b| b == 0)),
+    }
+}
+
+/// The margins that are worth it: where a walk over the sum would fall into too many parts.
+fn margins(sites: &FxHashMap<NodeId, Site>) -> FxHashMap<(Value, Extents), Margin> {
+    let mut groups: FxHashMap<(Value, Extents), Vec<&Site>> = FxHashMap::default();
+    for site in sites.values() {
+        groups.entry((site.source, site.whole.clone())).or_default().push(site);
+    }
+    groups.retain(|(_, whole), group| {
+        let parts = |axis: usize| {
+            let bounds: BTreeSet<usize> = group.iter().flat_map(|site| [site.starts[axis], site.ends[axis]]).collect();
+            1 + bounds.into_iter().filter(|&at| at > 0 && at < whole[axis]).count()
+        };
+        too_many((0..whole.len()).map(parts).product(), whole)
+    });
+    let most = |group: &[&Site], axis: usize| group.iter().map(|site| site.starts[axis]).max().unwrap_or(0);
+    groups
+        .into_iter()
+        .map(|(key, group)| {
+            let most = (0..key.1.len()).map(|axis| most(&group, axis)).collect();
+            (key, Margin { most, padded: None })
+        })
+        .collect()
+}
+
+/// A step on its way.
+struct Making<'a> {
+    body: &'a Graph,
+    out: Graph,
+    image: FxHashMap<Value, Value>,
+    sites: FxHashMap<NodeId, Site>,
+    margins: FxHashMap<(Value, Extents), Margin>,
+}
+
+impl Making<'_> {
+    fn graph(&mut self, live: &[bool]) -> Lowered<()> {
+        let body = self.body;
+        for &p in body.params() {
+            self.image.insert(p, self.out.param(body.ty(p).clone(), body.name(p).map(|n| &**n)));
+        }
+        for (id, node) in body.nodes().enumerate().filter(|(id, _)| live[id.idx()]) {
+            self.out.set_span(node.span);
+            if let Some(v) = self.guarded(id, node)? {
+                self.image.insert(node.outs[0], v);
+                continue;
+            }
+            let ins: Vec<Value> = node.ins.iter().map(|v| self.image[v]).collect();
+            let outs = self.out.copy(body, id, &node.op, &ins)?;
+            self.image.extend(node.outs.iter().copied().zip(outs));
+        }
+        self.out.set_span(Span::NONE);
+        let results: Vec<Value> = body.results().iter().map(|v| self.image[v]).collect();
+        self.out.set_results(results);
+        Ok(())
+    }
+    /// What a node writes, read of the array with its margin.
+    fn guarded(&mut self, id: NodeId, node: &Node) -> Lowered<Option<Value>> {
+        let Some(site) = self.sites.get(&id) else { return Ok(None) };
+        let key = (site.source, site.whole.clone());
+        let Some(Margin { most, padded }) = self.margins.get(&key) else { return Ok(None) };
+        let (starts, mode) = (site.starts.clone(), site.mode);
+        let (most, known) = (most.clone(), *padded);
+        let (padded, inside) = match known {
+            Some(padded) => padded,
+            None => self.padded(&key, &most)?,
+        };
+        let shift: Extents = most.iter().zip(&starts).map(|(most, start)| most - start).collect();
+        let x = self.slice(padded, &shift, &key.1)?;
+        let mut value = self.again(node.ins[1], (key.0, x))?;
+        let zero = self.out.number(self.body.ty(node.outs[0]).dtype, 0.0);
+        if mode == Write::Inc {
+            value = self.out.add(zero, value);
+        }
+        if node.ins[1] != key.0 {
+            let inside = self.slice(inside, &shift, &key.1)?;
+            value = self.out.select(inside, value, zero);
+        }
+        Ok(Some(value))
+    }
+    /// The array with its margin, and where it is the array.
+    fn padded(&mut self, key: &(Value, Extents), most: &Extents) -> Lowered<(Value, Value)> {
+        let (source, whole) = key;
+        let (x, own) = (self.image[source], known_shape(self.body, *source)?);
+        let least: Extents = (0..whole.len()).map(|axis| self.least(key, axis)).collect();
+        let wide: Extents = (0..whole.len()).map(|axis| whole[axis] + most[axis] - least[axis]).collect();
+        let dims: Vec<Value> = wide.iter().map(|&n| self.out.int(n as i64)).collect();
+        let zero = self.out.number(self.body.ty(*source).dtype, 0.0);
+        let zeros = self.out.apply(BroadcastTo {}, &[&[zero], &dims[..]].concat())?[0];
+        let bounds: Vec<Value> =
+            (0..whole.len()).flat_map(|axis| [most[axis], most[axis] + own[axis]]).map(|at| self.out.int(at as i64)).collect();
+        let write = IndexWrite { mode: Write::Set, pattern: pattern(whole.len()) };
+        let padded = self.out.apply(write, &[&[zeros, x], &bounds[..]].concat())?[0];
+        let inside = self.out.constant(inside(&wide, most, &own));
+        self.margins.entry(key.clone()).and_modify(|margin| margin.padded = Some((padded, inside)));
+        Ok((padded, inside))
+    }
+    /// The first place along an axis at which a source is written.
+    fn least(&self, key: &(Value, Extents), axis: usize) -> usize {
+        let group = self.sites.values().filter(|site| site.source == key.0 && site.whole == key.1);
+        group.map(|site| site.starts[axis]).min().unwrap_or(0)
+    }
+    /// So much of an array from these places on.
+    fn slice(&mut self, x: Value, from: &[usize], extents: &[usize]) -> Lowered<Value> {
+        let bounds: Vec<Value> =
+            from.iter().zip(extents).flat_map(|(&at, &n)| [at, at + n]).map(|at| self.out.int(at as i64)).collect();
+        Ok(self.out.apply(Index { pattern: pattern(from.len()) }, &[&[x], &bounds[..]].concat())?[0])
+    }
+    /// What a value is of another array in place of its source.
+    fn again(&mut self, v: Value, (source, x): (Value, Value)) -> Lowered<Value> {
+        if v == source {
+            return Ok(x);
+        }
+        let Some(node) = self.body.node_of(v).filter(|_| known_shape(self.body, v).is_ok_and(|s| count(&s) > 1)) else {
+            return Ok(self.image[&v]);
+        };
+        let ins = node.ins.iter().map(|&v| self.again(v, (source, x))).collect::<Lowered<Vec<_>>>()?;
+        Ok(self.out.apply(node.op.clone(), &ins)?[0])
+    }
+}
+
+/// A slice along each of so many axes.
+fn pattern(rank: usize) -> String {
+    vec!["s:e"; rank].join(",")
+}
+
+/// An array of these extents: true in the box that begins there and has those extents.
+fn inside(wide: &[usize], from: &[usize], own: &[usize]) -> Array {
+    let within = |mut k: usize| {
+        (0..wide.len()).rev().all(|axis| {
+            let at = k % wide[axis];
+            k /= wide[axis];
+            (from[axis]..from[axis] + own[axis]).contains(&at)
+        })
+    };
+    Array::new(wide, (0..count(wide)).map(within).collect::<Vec<bool>>())
+}
