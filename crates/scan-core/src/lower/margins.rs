@@ -16,8 +16,8 @@ use super::scan::known_shape;
 use crate::base::{Id, Span};
 use crate::ir::op::{BroadcastTo, Index, IndexWrite, Write};
 use crate::ir::{Graph, Node, NodeId, Op, Value};
-use crate::types::shape::{Extents, count};
 use crate::types::Array;
+use crate::types::shape::{Extents, count};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 
@@ -202,8 +202,7 @@ impl Making<'_> {
     }
     /// So much of an array from these places on.
     fn slice(&mut self, x: Value, from: &[usize], extents: &[usize]) -> Lowered<Value> {
-        let bounds: Vec<Value> =
-            from.iter().zip(extents).flat_map(|(&at, &n)| [at, at + n]).map(|at| self.out.int(at as i64)).collect();
+        let bounds: Vec<Value> = from.iter().zip(extents).flat_map(|(&at, &n)| [at, at + n]).map(|at| self.out.int(at as i64)).collect();
         Ok(self.out.apply(Index { pattern: pattern(from.len()) }, &[&[x], &bounds[..]].concat())?[0])
     }
     /// What a value is of another array in place of its source.

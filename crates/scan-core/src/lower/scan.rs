@@ -331,7 +331,10 @@ impl Kinds {
         let spread = |v: Value| match layout {
             Layout::Elements => body.const_value(v).is_some() && self.tabled(body, layout, v),
             Layout::Lanes(_) => body.const_value(v).is_some_and(|a| !is_uniform(a)),
-            Layout::Rows(_) => !self.is_index(body, v) && body.const_value(v).is_some_and(|a| own_rows(a, layout)),
+            Layout::Rows(_) => {
+                let apart = |a| own_rows(a, layout) || self.tabled(body, layout, v);
+                !self.is_index(body, v) && body.const_value(v).is_some_and(apart)
+            }
         };
         let mut seen = FxHashSet::default();
         let mut roots = vec![];

@@ -1,10 +1,12 @@
-//! Fusions that walk the same places, made one with several results: where they read an array in common, or one reads what another makes.
+//! Fusions that walk the same places, made one with several results: where they read an array in common, or one reads what another makes, or
+//! where there is one place.
 //! Reductions along the same axes are made one where they read an array in common: an extreme and its index, a sum and a sum of squares.
 
 use super::fused::Schedules;
 use super::fusions::{Folds, Fusion, LEAVES, Leaf};
 use super::mixed::Planner;
 use crate::ir::{Graph, NodeId, Value, View};
+use crate::types::shape::count;
 use rustc_hash::FxHashMap;
 
 /// Nodes of one fusion at most: the values of a place should find room in registers.
@@ -67,8 +69,9 @@ impl Parts<'_> {
             Some(_) => folds.is_none() && leaf.view == whole,
             None => self.made.get(&leaf.value).is_none_or(|&made| made < at),
         });
-        let near =
-            b.leaves.iter().any(|leaf| result(leaf).is_some() || a.leaves.iter().any(|l| l.value == leaf.value && l.view == leaf.view));
+        // A call takes longer than what it does to a number.
+        let near = count(&b.space) == 1
+            || b.leaves.iter().any(|leaf| result(leaf).is_some() || a.leaves.iter().any(|l| l.value == leaf.value && l.view == leaf.view));
         if !(fits && there && near) {
             return None;
         }

@@ -1,11 +1,13 @@
 //! Parts added where they belong: what gradients of `x[i]` look like in a loop would else be an array of zeros each step.
 
 use super::{Rule, either};
-use crate::ir::op::{GatherWrite, IfElse, Index, IndexWrite, Op, Write};
+use crate::ir::op::{Expand, GatherWrite, IfElse, Index, IndexWrite, Op, Transpose, Write};
 use crate::ir::{Graph, Value};
 use crate::ops::control::zeros;
+use crate::ops::index::{Item, Pattern};
 use crate::rewrite::local::Local;
 use crate::scalar::ElemOp;
+use crate::types::DType;
 
 /// A write, and its inputs but for the array.
 type Part = (Op, Vec<Value>);
@@ -23,7 +25,50 @@ pub static RULES: &[Rule] = &[
         on: &["where"],
         apply: |l, _, ins| selected(l, ins[0], ins[1], ins[2]),
     },
+    Rule { doc: "inc(set(x, a, i), b, i) → set(x, a + b, i)", on: &["index_write"], apply: |l, op, ins| written_twice(l, op, ins) },
+    Rule {
+        doc: "transpose(write(transpose(x), y, i)) → write(x, y, i) along the other axes",
+        on: &["transpose"],
+        apply: |l, op, ins| written_turned(l, op, ins[0]),
+    },
 ];
+
+/// What is set, and added to before anything else reads it, is the sum.
+fn written_twice(l: &mut Local, op: &Op, ins: &[Value]) -> Option<Value> {
+    let Op::IndexWrite(IndexWrite { mode: Write::Inc, pattern }) = op else { return None };
+    let (Op::IndexWrite(set), inner) = l.node(ins[0])? else { return None };
+    let alike = set.mode == Write::Set && set.pattern == *pattern && inner[2..] == ins[2..];
+    let (set, x, a, b) = (set.clone(), inner[0], inner[1], ins[1]);
+    let dtype = l.dtype(x);
+    if !alike || [a, b].iter().any(|&v| l.dtype(v) != dtype) || dtype == DType::Bool {
+        return None;
+    }
+    let sum = l.elem(ElemOp::Add, &[a, b])?;
+    l.make(set, &[&[x, sum], &ins[2..]].concat())
+}
+
+/// Axes are turned back behind a write: it is one along other axes, into what has been turned twice.
+fn written_turned(l: &mut Local, op: &Op, written: Value) -> Option<Value> {
+    let Op::Transpose(Transpose { perm }) = op else { return None };
+    let (Op::IndexWrite(write), ins) = l.node(written)? else { return None };
+    let (Op::Transpose(_), _) = l.node(ins[0])? else { return None };
+    let (mode, ins, mut items) = (write.mode, ins.to_vec(), Pattern::parse(&write.pattern).ok()?.items);
+    let words: Vec<&str> =
+        write.pattern.split(',').filter(|word| !word.is_empty()).chain(std::iter::repeat(":")).take(perm.len()).collect();
+    items.resize(perm.len(), Item::ALL);
+    let sliced = |axis: usize| items[axis] != Item::At;
+    let number = |axis: usize| (0..axis).filter(|&axis| sliced(axis)).count();
+    let first = |axis: usize| 2 + items[..axis].iter().map(|item| item.inputs()).sum::<usize>();
+    // Where each axis of what is written is now.
+    let turn: Vec<usize> = perm.iter().filter(|&&axis| sliced(axis)).map(|&axis| number(axis)).collect();
+    let idxs: Vec<Value> = perm.iter().flat_map(|&axis| ins[first(axis)..][..items[axis].inputs()].iter().copied()).collect();
+    let pattern = perm.iter().map(|&axis| words[axis]).collect::<Vec<_>>().join(",");
+    let missing = turn.len().checked_sub(l.ty(ins[1]).rank())?;
+    let x = l.make(op.clone(), &[ins[0]])?;
+    let y = l.make(Expand { axes: (0..missing).collect() }, &[ins[1]])?;
+    let y = l.make(Transpose { perm: turn }, &[y])?;
+    l.make(IndexWrite { mode, pattern }, &[&[x, y], &idxs[..]].concat())
+}
 
 /// Parts that are named by slices alone are left to `join_writes`, which joins them where they lie beside each other.
 fn add_to(l: &mut Local, x: Value, parts: Value) -> Option<Value> {
