@@ -3,7 +3,7 @@
 
 use super::cuts::Cuts;
 use super::gathered::Gathered;
-use super::pieces::{Piece, Pieces};
+use super::pieces::{Piece, Pieces, in_pieces, too_many};
 use super::scan::{Kind, Kinds, known_shape};
 use super::schedule::Failure;
 use super::{Lowered, refuse};
@@ -15,7 +15,7 @@ use crate::types::shape::{Extents, count};
 use crate::types::{Array, DType, Dim, Type};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// The fusions of a step.
 pub(super) struct Fusions {
@@ -95,7 +95,7 @@ pub(super) struct Leaf {
 
 /// A use of a value: the fusion, the element that is read at a place, and how many instructions on the way to it are done again for other
 /// fusions, too.
-type Use = (NodeId, View, usize);
+pub(super) type Use = (NodeId, View, usize);
 
 /// Who reads a value.
 type Uses = FxHashMap<Value, Vec<Use>>;
@@ -248,17 +248,6 @@ impl Fusions {
     }
 }
 
-/// A fusion of more parts has an array copied instead that is put together: of more than the first where they have fewer elements each than
-/// the second, since a part takes as long to start as such a copy, and each is compiled.
-const PARTS: usize = 32;
-const FEW_PARTS: usize = 9;
-const PART: usize = 512;
-
-/// True where a walk over so much falls into too many parts.
-pub(super) fn too_many(parts: usize, whole: &[usize]) -> bool {
-    parts > PARTS || parts > FEW_PARTS && count(whole) < parts * PART
-}
-
 /// The role of a node that puts arrays together: those that walk all its places read its pieces, or, where it joins whole inputs, it is a
 /// fusion of its own.
 fn put_together(
@@ -271,9 +260,9 @@ fn put_together(
     let v = node.outs[0];
     let own = uses.get(&v).filter(|_| !outside.contains(&v)).map_or(&[][..], |u| u);
     let maps = own.iter().all(|u| fold(body, &body.nodes()[u.0]).is_none());
-    let few = || known_shape(body, v).is_ok_and(|whole| !too_many(parts(pieces, own, spaces), &whole));
+    let here = || known_shape(body, v).is_ok_and(|whole| in_pieces(pieces, &whole, own, spaces));
     let (role, own) = match own {
-        own if !own.is_empty() && maps && few() => (Role::Copied, own.to_vec()),
+        own if !own.is_empty() && maps && here() => (Role::Copied, own.to_vec()),
         _ if pieces.is_joined() => (Role::Root, vec![(id, View::identity(body.ty(v).rank()), 0)]),
         _ => return None,
     };
@@ -284,16 +273,6 @@ fn put_together(
         uses.entry(x).or_default().extend(own.iter().map(|(root, at, spent)| (*root, view.after(at), *spent)));
     }
     Some(role)
-}
-
-/// Into how many parts the walks fall that read the pieces of an array, were there no other pieces; one less for each walk but the first.
-fn parts(pieces: &Pieces, uses: &[Use], spaces: &FxHashMap<NodeId, Extents>) -> usize {
-    let mut cuts: BTreeMap<NodeId, BTreeSet<(usize, usize)>> = BTreeMap::new();
-    for (root, view, _) in uses {
-        cuts.entry(*root).or_default().extend(pieces.cuts(view, &spaces[root]));
-    }
-    let along = |of: &BTreeSet<(usize, usize)>, axis: usize| 1 + of.iter().filter(|cut| cut.0 == axis).count();
-    1 + cuts.iter().map(|(root, of)| (0..spaces[root].len()).map(|axis| along(of, axis)).product::<usize>() - 1).sum::<usize>()
 }
 
 /// True where a use reads each element of a value of this shape at one place at most.

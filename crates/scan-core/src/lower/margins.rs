@@ -10,8 +10,8 @@
 //! the places begins or ends; with a margin it is one walk. What is computed of a zero of the margin is not used: `a` may be infinite.
 
 use super::Lowered;
-use super::fusions::{CHEAP, elementwise, instructions, too_many};
-use super::pieces::Pieces;
+use super::fusions::{CHEAP, elementwise, instructions};
+use super::pieces::{Pieces, too_many};
 use super::scan::known_shape;
 use crate::base::{Id, Span};
 use crate::ir::op::{BroadcastTo, Index, IndexWrite, Write};
