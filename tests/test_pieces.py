@@ -95,6 +95,75 @@ def test_matrices(monkeypatch, step, shape):
     agree(monkeypatch, build, numbers(*shape))
 
 
+WEIGHTS = np.random.default_rng(5).normal(size=(5, 5))
+
+
+def blurred(image, weights):
+    padded, (n, m) = rs.pad(image, 2), image.shape
+    return sum(weights[i, j] * padded[i : i + n, j : j + m] for i in range(5) for j in range(5))
+
+
+@pytest.mark.parametrize("shape", [(3, 5), (20, 17), (48, 48)])
+@pytest.mark.parametrize("odd", [None, np.inf, np.nan, -0.0])
+def test_blurs_and_their_gradients(monkeypatch, shape, odd):
+    """What is written into zeros at 25 places, once times a weight that would make a zero of the margin a NaN."""
+    weights = WEIGHTS.copy()
+    if odd is not None:
+        weights[0, 3] = odd
+
+    def build(u, w):
+        out = rs.loop(lambda u: u / (1 + blurred(u, w) ** 2), init=u, n_steps=2)
+        return [out, *rs.grad(rs.sum(out**2), [u, w])]
+
+    agree(monkeypatch, build, numbers(*shape), weights)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int64", "int32"])
+def test_sums_of_what_is_written_at_many_places(monkeypatch, dtype):
+    """Set or added; of the array itself or what is made of it; one is read elsewhere, too; one place has no element before it."""
+    places = [(0, 0), (0, 3), (1, 1), (2, 0), (2, 3), (1, 3)]
+
+    def build(u, scale):
+        def step(u):
+            n, m, zeros = u.shape[0], u.shape[1], rs.zeros((11, 14), dtype=dtype)
+            parts = [zeros.at[i : i + n, j : j + m].add(u * scale - u * u) for i, j in places]
+            parts += [zeros.at[i : i + n, j : j + m].set(u) for i, j in places[1:4]]
+            whole = sum(parts) + rs.cast(rs.sum(parts[2]), dtype)
+            return whole[1:10, 2:13] // 7 if dtype != "float32" else rs.tanh(whole[1:10, 2:13])
+
+        return rs.loop(step, init=u, n_steps=3)
+
+    u = numbers(9, 11)
+    agree(monkeypatch, build, (100 * u).astype(dtype) if dtype != "float32" else u.astype(dtype), np.array(3, dtype))
+
+
+def test_volumes(monkeypatch):
+    def build(u, w):
+        def step(u):
+            p = rs.pad(u, 1)
+            shifts = [(1, 1, 0), (1, 1, 2), (1, 0, 1), (1, 2, 1), (0, 1, 1), (2, 1, 1)]
+            return u + w * sum(p[a : a + 6, b : b + 7, c : c + 9] - u for a, b, c in shifts)
+
+        out = rs.loop(step, init=u, n_steps=2)
+        return [out, *rs.grad(rs.sum(out**3), [u, w])]
+
+    agree(monkeypatch, build, numbers(6, 7, 9), numbers(6, 7, 9, seed=1))
+
+
+def test_slivers(monkeypatch):
+    """Six arrays shifted by one place each: cut where they end, a walk would fall into vectors of a lane."""
+
+    def build(u):
+        def step(u):
+            longer = rs.pad(u, ((0, 0), (0, 6)), constant_values=1.0)
+            return rs.tanh(sum(longer[:, r : r + u.shape[1]] for r in range(1, 7)) - u)
+
+        out = rs.loop(step, init=u, n_steps=3)
+        return [out, rs.grad(rs.sum(out**2), u)]
+
+    agree(monkeypatch, build, numbers(12, 20))
+
+
 def put_together(kind, x, y, at):
     n = x.shape[0]
     if kind == 0:
