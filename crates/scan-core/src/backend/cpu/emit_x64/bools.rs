@@ -5,7 +5,7 @@ use super::asm::{Masking, Place, Rm, mask, vector};
 use super::codes as code;
 use crate::backend::cpu::isa::Isa;
 use crate::kernel::Lane;
-use iced_x86::{Code, Register};
+use iced_x86::Code;
 
 impl Emitter<'_> {
     /// Reads bools into a register, by way of the vector register `temp`.
@@ -28,7 +28,7 @@ impl Emitter<'_> {
         let masking = self.masking(copy, true);
         match (lane, masking) {
             (Lane::Uniform, _) => self.asm.fetch(Code::EVEX_Vpbroadcastb_xmm_k1z_xmmm8, x, place),
-            (Lane::Apart(by), _) => self.load_bytes((place, by), x, masking != Masking::None),
+            (Lane::Apart(_), _) => self.load_each((place, lane), 1, x, masking != Masking::None),
             (_, Masking::None) if self.program.width == 8 => self.asm.fetch(Code::EVEX_Vmovq_xmm_xmmm64, x, place),
             (_, Masking::None) if self.program.width == 4 => self.asm.fetch(Code::EVEX_Vmovd_xmm_rm32, x, place),
             _ => self.asm.masked_load(Code::EVEX_Vmovdqu8_xmm_k1z_xmmm128, x, place, masking),
@@ -42,7 +42,7 @@ impl Emitter<'_> {
         let masking = self.masking(copy, false);
         match (lane, masking) {
             (Lane::Uniform, _) => self.asm.extract(Code::EVEX_Vpextrb_r32m8_xmm_imm8, place, x, 0),
-            (Lane::Apart(by), _) => self.store_bytes((place, by), x, masking != Masking::None),
+            (Lane::Apart(_), _) => self.store_each((place, lane), 1, x, masking != Masking::None),
             (_, Masking::None) if self.program.width == 8 => self.asm.put(Code::EVEX_Vmovq_xmmm64_xmm, place, x),
             (_, Masking::None) if self.program.width == 4 => self.asm.put(Code::EVEX_Vmovd_rm32_xmm, place, x),
             _ => self.asm.masked_store(Code::EVEX_Vmovdqu8_xmmm128_k1z_xmm, place, x, masking),
@@ -57,7 +57,7 @@ impl Emitter<'_> {
         match (lane, self.masking(copy, true)) {
             (Lane::Uniform, _) => self.asm.fetch(Code::VEX_Vpbroadcastb_xmm_xmmm8, x, place),
             (Lane::Unit, Masking::None) => {}
-            (_, masking) => self.load_bytes((place, lane.elements() as i32), x, masking != Masking::None),
+            (_, masking) => self.load_each((place, lane), 1, x, masking != Masking::None),
         }
         match (lane, self.masking(copy, true)) {
             (Lane::Unit, Masking::None) => self.asm.fetch(widen, all, place),
@@ -82,29 +82,7 @@ impl Emitter<'_> {
             (Lane::Uniform, _) => self.asm.extract(Code::VEX_Vpextrb_r32m8_xmm_imm8, place, x, 0),
             (Lane::Unit, Masking::None) if wide => self.asm.put(Code::VEX_Vmovd_rm32_xmm, place, x),
             (Lane::Unit, Masking::None) => self.asm.put(Code::VEX_Vmovq_xmmm64_xmm, place, x),
-            (_, masking) => self.store_bytes((place, lane.elements() as i32), x, masking != Masking::None),
+            (_, masking) => self.store_each((place, lane), 1, x, masking != Masking::None),
         }
-    }
-    /// Reads bytes one by one, of the last vector those of the lanes that there are: AVX2 has no mask for bytes.
-    fn load_bytes(&mut self, from: (Place, i32), x: Register, tail: bool) {
-        self.asm.three(self.asm.code(&code::XOR_I32, 16), x, x, x);
-        let wide = self.program.isa == Isa::Avx512;
-        let code = if wide { Code::EVEX_Vpinsrb_xmm_xmm_r32m8_imm8 } else { Code::VEX_Vpinsrb_xmm_xmm_r32m8_imm8 };
-        self.each_byte(from, tail, |e, place, lane| e.asm.insert_byte(code, x, place, lane));
-    }
-    /// Writes them.
-    fn store_bytes(&mut self, to: (Place, i32), x: Register, tail: bool) {
-        let wide = self.program.isa == Isa::Avx512;
-        let code = if wide { Code::EVEX_Vpextrb_r32m8_xmm_imm8 } else { Code::VEX_Vpextrb_r32m8_xmm_imm8 };
-        self.each_byte(to, tail, |e, place, lane| e.asm.extract(code, place, x, lane));
-    }
-    /// Code for each lane of a vector, as many as there are.
-    fn each_byte(&mut self, (place, by): (Place, i32), tail: bool, mut code: impl FnMut(&mut Self, Place, u32)) {
-        let mut ends = vec![];
-        for lane in 0..self.program.width {
-            ends.extend(self.leave_without(lane, tail));
-            code(self, Place { offset: place.offset + lane as i64 * i64::from(by), ..place }, lane as u32);
-        }
-        ends.into_iter().for_each(|end| self.asm.land(end));
     }
 }

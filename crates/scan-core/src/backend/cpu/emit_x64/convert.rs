@@ -2,18 +2,20 @@
 
 use super::codes::{self as code, Row};
 use super::select::{Form, Logic, Selector, Val, float_predicate, pair, refuse};
+use super::small::{is_small, widened};
 use crate::backend::cpu::Refusal;
 use crate::kernel::{Bin, Cmp, Op, Reg};
 use crate::types::DType;
 
 /// True where a conversion changes no bit.
 pub(super) fn free(from: DType, to: DType) -> bool {
-    from == to || from.is_int() && to.is_int() && from.size() == to.size()
+    from == to || from.is_int() && to.is_int() && from.size() == to.size() && !is_small(from)
 }
 
 impl Selector<'_> {
     /// A comparison: a mask.
     pub(super) fn compare(&mut self, cmp: Cmp, x: Val, y: Val, dtype: DType) -> Val {
+        let dtype = widened(dtype);
         if !self.wide() {
             return self.compare_vector(cmp, x, y, dtype);
         }
@@ -140,7 +142,11 @@ impl Selector<'_> {
 
     /// `x` as another dtype.
     pub(super) fn convert(&mut self, x: Val, from: DType, to: DType) -> Result<Val, Refusal> {
-        if free(from, to) {
+        if from != to && is_small(to) && from != DType::Bool {
+            return self.to_small(x, from, to);
+        }
+        let from = widened(from);
+        if free(from, to) || from == widened(to) {
             return Ok(x);
         }
         if to == DType::Bool {

@@ -14,10 +14,10 @@ impl Selector<'_> {
     /// The elements with these numbers, the last for numbers that there are not.
     ///
     /// # Errors
-    /// Where the elements are bytes.
+    /// Where the elements are bytes or words.
     pub(super) fn gather(&mut self, mem: MemId, index: Val, dtype: DType) -> Result<Val, Refusal> {
-        if dtype == DType::Bool {
-            return refuse("a table of bools");
+        if dtype.size() < 4 {
+            return refuse(format!("a table of dtype {}", dtype.name()));
         }
         let last = self.constant(self.kernel.mems[mem].table as u64 - 1, 8);
         let index = match self.wide() {

@@ -4,6 +4,7 @@ use super::alloc::Emitter;
 use super::asm::{Masking, Place, vector};
 use super::codes as code;
 use super::select::{Birth, Form, Program};
+use super::small::is_small;
 use crate::backend::cpu::isa::Isa;
 use crate::base::{Id, IdxVec};
 use crate::kernel::{Lane, MemId};
@@ -125,7 +126,7 @@ impl Emitter<'_> {
         let base = self.place(mem, 0).base;
         MemoryOperand::new(base, numbers, size, 0, 0, false, Register::None)
     }
-    /// Reads elements; of bools, and of those that lie apart, by way of the vector register `temp`.
+    /// Reads elements; of bytes and words, and of those that lie apart, by way of the vector register `temp`.
     pub(super) fn load(&mut self, mem: MemId, copy: usize, reg: u8, temp: Option<u8>) {
         let place = self.place(mem, copy);
         self.load_at(mem, place, copy, reg, temp);
@@ -134,6 +135,9 @@ impl Emitter<'_> {
         let mem = self.program.mems[id].clone();
         if mem.dtype == DType::Bool {
             return self.load_bools(mem.lane, place, copy, reg, temp.unwrap_or(0));
+        }
+        if is_small(mem.dtype) {
+            return self.load_small(id, place, copy, reg, temp.unwrap_or(0));
         }
         let (double, bytes) = (mem.dtype.size() == 8, self.program.row(mem.dtype.size()));
         if let Lane::Apart(_) = mem.lane {
@@ -156,7 +160,7 @@ impl Emitter<'_> {
     pub(super) fn tail_mask(&self, double: bool, bytes: usize) -> Register {
         vector(if double || self.program.width == 8 { 15 } else { 14 }, bytes)
     }
-    /// Writes elements from a register; bools, and what lies apart, by way of the vector register `temp`.
+    /// Writes elements from a register; bytes, words, and what lies apart, by way of the vector register `temp`.
     pub(super) fn store(&mut self, mem: MemId, copy: usize, reg: u8, temp: Option<u8>) {
         let place = self.place(mem, copy);
         self.store_at(mem, place, copy, reg, temp, self.shape.streams);
@@ -166,6 +170,9 @@ impl Emitter<'_> {
         let mem = self.program.mems[id].clone();
         if mem.dtype == DType::Bool {
             return self.store_bools(mem.lane, place, copy, reg, temp.unwrap_or(0));
+        }
+        if is_small(mem.dtype) {
+            return self.store_small(id, place, copy, reg, temp.unwrap_or(0));
         }
         if let Lane::Apart(_) = mem.lane {
             return self.store_apart(id, place, copy, reg, temp);
@@ -205,8 +212,8 @@ impl Emitter<'_> {
     pub(super) fn is_mask(&self, mem: MemId) -> bool {
         self.program.mems[mem].dtype == DType::Bool && self.program.isa == Isa::Avx512
     }
-    /// A vector register that the current item may use, where bools go to or come from memory, or elements that lie apart.
+    /// A vector register that the current item may use, where elements go to or come from memory that are bytes or words, or lie apart.
     pub(super) fn temp_for(&mut self, mem: MemId) -> Option<u8> {
-        (self.program.mems[mem].dtype == DType::Bool || self.program.has_parts(mem)).then(|| self.take(0, None))
+        (self.program.mems[mem].dtype.size() < 4 || self.program.has_parts(mem)).then(|| self.take(0, None))
     }
 }

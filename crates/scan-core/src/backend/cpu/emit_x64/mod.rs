@@ -29,6 +29,7 @@ mod order;
 mod prepared;
 mod select;
 mod skips;
+mod small;
 mod stagger;
 #[cfg(test)]
 mod tests;

@@ -1,6 +1,7 @@
 //! Which machine operations a kernel is made of. Values keep their SSA form; registers, copies and memory come later.
 
 use super::codes::{self as code, Row};
+use super::small::{extended, is_small, widened};
 use crate::backend::cpu::Refusal;
 use crate::backend::cpu::isa::Isa;
 use crate::base::{Id, IdxVec};
@@ -226,14 +227,13 @@ pub(super) struct Selector<'a> {
 
 impl<'a> Selector<'a> {
     fn new(kernel: &'a Kernel, isa: Isa, vector: usize) -> Result<Self, Refusal> {
-        let dtypes = || kernel.body.iter().map(|i| i.dtype).chain(kernel.mems.iter().map(|m| m.dtype));
-        if let Some(small) = dtypes().find(|d| *d != DType::Bool && d.size() < 4) {
-            return refuse(format!("values of dtype {}", small.name()));
-        }
         let varying = kernel.varying();
         let lanes = kernel.body.iter().zip(varying.iter()).filter(|(_, v)| **v).map(|(i, _)| i.dtype);
         let lanes = lanes.chain(kernel.mems.iter().filter(|m| m.lane.varies()).map(|m| m.dtype));
         let widest = lanes.map(DType::size).max().unwrap_or(4).max(4);
+        if kernel.mems.iter().any(|m| m.dtype.size() == 2 && matches!(m.lane, Lane::Apart(_))) && vector / widest > 8 {
+            return refuse("more words that lie apart than a part of a vector has");
+        }
         let program = Program {
             isa,
             vector,
@@ -265,7 +265,7 @@ impl<'a> Selector<'a> {
         if dtype == DType::Bool && self.wide() { Class::Mask } else { Class::Vector }
     }
     pub(super) fn size(&self, dtype: DType) -> u8 {
-        if dtype == DType::Bool { self.widest } else { dtype.size() as u8 }
+        if dtype == DType::Bool { self.widest } else { widened(dtype).size() as u8 }
     }
     fn value(&mut self, class: Class, size: u8, uniform: bool, birth: Birth) -> Val {
         self.program.values.push(Value { class, size, uniform, birth })
@@ -353,7 +353,8 @@ impl<'a> Selector<'a> {
     }
     fn literal(&mut self, bits: u64, dtype: DType) -> Val {
         if dtype != DType::Bool {
-            return self.constant(bits, dtype.size() as u8);
+            let bits = if is_small(dtype) { extended(bits, dtype) } else { bits };
+            return self.constant(bits, self.size(dtype));
         }
         if self.wide() {
             return self.logic(if bits & 1 == 1 { Logic::True } else { Logic::False }, &[]);
@@ -362,7 +363,7 @@ impl<'a> Selector<'a> {
     }
     fn load(&mut self, r: Reg, mem: MemId, dtype: DType) -> Val {
         let (class, size, uniform) = (self.class(dtype), self.size(dtype), self.kernel.mems[mem].lane == Lane::Uniform);
-        if dtype == DType::Bool || self.direct.contains(&r) {
+        if dtype.size() < 4 || self.direct.contains(&r) {
             return self.make(Form::Load(mem), None, None, class, size, uniform, &[]);
         }
         self.value(class, size, uniform, Birth::Load(mem))
@@ -379,11 +380,12 @@ impl<'a> Selector<'a> {
         }
         if !dtype.is_float() {
             let zero = self.constant(0, size);
-            return match un {
-                Un::Neg => Ok(self.vector(Form::Binary(false), if size == 8 { &code::SUB_I64 } else { &code::SUB_I32 }, size, &[zero, x])),
-                Un::Not => Ok(self.flip(x, u64::MAX, size)),
-                _ => refuse(format!("{un:?} of integers")),
+            let made = match un {
+                Un::Neg => self.vector(Form::Binary(false), if size == 8 { &code::SUB_I64 } else { &code::SUB_I32 }, size, &[zero, x]),
+                Un::Not => self.flip(x, u64::MAX, size),
+                _ => return refuse(format!("{un:?} of integers")),
             };
+            return Ok(self.narrow(made, dtype));
         }
         let double = size == 8;
         let round = if double { &code::ROUND_F64 } else { &code::ROUND_F32 };
@@ -425,7 +427,8 @@ impl<'a> Selector<'a> {
             return Ok(self.vector(Form::Binary(matches!(bin, Bin::Add | Bin::Mul)), rows[usize::from(size == 8)], size, &[a, b]));
         }
         if matches!(bin, Bin::Shl | Bin::Shr) {
-            return Ok(self.shift(bin, a, b, self.amount(y), dtype));
+            let made = self.shift(bin, a, b, self.amount(y), dtype);
+            return Ok(self.narrow(made, dtype));
         }
         if bin == Bin::Mul && size == 8 && !self.wide() {
             return Ok(self.product(a, b));
@@ -439,7 +442,8 @@ impl<'a> Selector<'a> {
             Bin::Xor => [&code::XOR_I32, &code::XOR_I64],
             _ => return refuse(format!("{bin:?} of {dtype}")),
         };
-        Ok(self.vector(Form::Binary(bin != Bin::Sub), rows[usize::from(size == 8)], size, &[a, b]))
+        let made = self.vector(Form::Binary(bin != Bin::Sub), rows[usize::from(size == 8)], size, &[a, b]);
+        Ok(if matches!(bin, Bin::And | Bin::Or | Bin::Xor) { made } else { self.narrow(made, dtype) })
     }
     fn bin_bool(&mut self, bin: Bin, a: Val, b: Val) -> Result<Val, Refusal> {
         let (logic, rows): (_, [&'static Row; 2]) = match bin {

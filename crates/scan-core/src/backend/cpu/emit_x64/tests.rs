@@ -232,6 +232,17 @@ fn random_kernels_of_integers() {
 }
 
 #[test]
+fn random_kernels_of_bytes_and_words() {
+    sweep(0..200, &options(&[DType::U8, DType::I32, DType::F32]));
+    sweep(200..400, &options(&[DType::I8, DType::I64, DType::F64]));
+    sweep(400..600, &options(&[DType::U16, DType::I16, DType::U8, DType::Bool]));
+    sweep(600..800, &options(&[DType::I16, DType::U32, DType::F64, DType::U64]));
+    sweep(800..1000, &options(&[DType::U8, DType::I8]));
+    sweep(1000..1040, &Options { lanes: 900..=1500, ..options(&[DType::U8, DType::U16, DType::F32]) });
+    sweep(1040..1080, &Options { insts: 100..=300, tables: false, ..options(&[DType::I8, DType::U16, DType::I64, DType::Bool]) });
+}
+
+#[test]
 fn random_kernels_with_bools() {
     sweep(0..300, &options(&[DType::Bool, DType::F64]));
     sweep(300..600, &options(&[DType::Bool, DType::F32, DType::I32]));
