@@ -198,3 +198,49 @@ def test_many_outputs_taps_and_sequences():
         assert a.dtype == b.dtype
         np.testing.assert_array_equal(a, b)
     assert "11 lanes" in plan, plan
+
+
+CLASSES, MOVES = np.random.default_rng(2).integers(0, 12, size=(2, 256)).astype("int32")
+
+
+@pytest.mark.usefixtures("chosen_engine")
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "uint16", "int16"])
+def test_bytes_and_words_through_tables_that_all_rows_share(dtype):
+    def decode(text, n):
+        def step(byte, state, hashed):
+            kind = rs.constant(CLASSES)[byte.astype("int32") & 255]
+            state = rs.constant(MOVES)[(state * 12 + kind) & 255]
+            hashed = (hashed ^ (byte >> 1)) * np.array(31, dtype) + state.astype(dtype)
+            return dict(state=state, hashed=hashed), rs.until(state == 11)
+
+        init = dict(state=np.int32(0), hashed=np.array(7, dtype))
+        out = rs.loop(step, over=dict(byte=text), init=init, n_steps=n)
+        return out.last.state, out.last.hashed, out.steps
+
+    text = np.random.default_rng(1).integers(0, 200, size=(33, 40)).astype(dtype)
+    lengths = np.random.default_rng(1).integers(0, 41, size=33)
+    got, expected, plan = both(rs.vmap(decode), text, lengths)
+    for g, e in zip(got, expected, strict=True):
+        assert g.dtype == e.dtype
+        np.testing.assert_array_equal(g, e)
+    assert "33 lanes" in plan, plan
+
+
+@pytest.mark.usefixtures("chosen_engine")
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "uint16", "int16"])
+@pytest.mark.parametrize("shape", [(5, 7), (40, 33)])
+def test_images_of_few_bits(dtype, shape):
+    def spread(image, mask):
+        def step(seen):
+            padded = rs.pad(seen, 1)
+            ((n, m), zero) = image.shape, np.array(0, dtype)
+            around = rs.maximum(rs.maximum(padded[:n, 1:-1], padded[2:, 1:-1]), rs.maximum(padded[1:-1, :m], padded[1:-1, 2:]))
+            mixed = rs.where(mask, around - seen // 3, seen + (around >> 2)) ^ rs.where(seen > zero, ~image, -image)
+            return rs.minimum(mixed, (mixed.astype("float32") * 1.7 - 5).astype(dtype))
+
+        return rs.loop(step, init=image, n_steps=4)
+
+    image = np.random.default_rng(0).integers(0, 250, size=shape).astype(dtype)
+    got, expected, _ = both(spread, image, image % 3 == 0)
+    assert got.dtype == expected.dtype
+    np.testing.assert_array_equal(got, expected)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from test_inner_loops import agree
 
 import rscan as rs
 
@@ -68,3 +69,24 @@ def test_a_sequence_of_a_batch_runs_as_it_would_alone(product, batch):
     args = [a.astype(dtype) for a in args]
     whole, part = f(*args), f(args[0][:, :batch], args[1][:batch], *args[2:])
     assert part.tobytes() == whole[:, :batch].tobytes()
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "int64", "uint64"])
+@pytest.mark.parametrize("a, b", [((7,), (7,)), ((7,), (7, 5)), ((3, 7), (7,)), ((3, 7), (7, 5)), ((3, 1), (1, 5)), ((1, 7), (7, 1)), ((2, 3, 7), (7, 5))])
+def test_products_of_integers_in_a_step(monkeypatch, dtype, a, b):
+    """They wrap around as NumPy's do, whatever else a step holds that keeps it from being one kernel."""
+    random = np.random.default_rng(3)
+    x, y = (random.integers(-(2**62), 2**62, size=shape).astype(dtype) for shape in ((4, *a), b))
+
+    def build(x, y):
+        def step(row, kept):
+            product = row @ y
+            return dict(kept=kept.at[-1].set(product.flatten()[:1] if product.ndim else product), out=product)
+
+        return [rs.loop(step, over=x, init=dict(kept=rs.zeros((2, 1) if len(a) + len(b) > 2 else 2, dtype=dtype))).out]
+
+    agree(monkeypatch, build, x, y)
+    with np.errstate(over="ignore"):
+        expected = np.stack([np.matmul(row, y) for row in x])
+    variables = [rs.tensor(dtype, [None] * v.ndim) for v in (x, y)]
+    np.testing.assert_array_equal(rs.function(variables, build(*variables))(x, y)[0], expected)

@@ -12,8 +12,9 @@
 use super::Lowered;
 use super::fusions::{CHEAP, elementwise, instructions};
 use super::pieces::{Pieces, too_many};
+use super::rewritten::{Image, rewritten};
 use super::scan::known_shape;
-use crate::base::{Id, Span};
+use crate::base::Id;
 use crate::ir::op::{BroadcastTo, Index, IndexWrite, Write};
 use crate::ir::{Graph, Node, NodeId, Op, Value};
 use crate::types::Array;
@@ -63,9 +64,8 @@ pub(super) fn with_margins(body: &Graph) -> Lowered<Option<Graph>> {
     if margins.is_empty() {
         return Ok(None);
     }
-    let mut making = Making { body, out: Graph::new(), image: FxHashMap::default(), sites, margins };
-    making.graph(&live)?;
-    Ok(Some(making.out))
+    let mut making = Making { body, sites, margins };
+    rewritten(body, |out, image, id, node| making.guarded(out, image, (id, node)))
 }
 
 impl Site {
@@ -127,35 +127,13 @@ fn margins(sites: &FxHashMap<NodeId, Site>) -> FxHashMap<(Value, Extents), Margi
 /// A step on its way.
 struct Making<'a> {
     body: &'a Graph,
-    out: Graph,
-    image: FxHashMap<Value, Value>,
     sites: FxHashMap<NodeId, Site>,
     margins: FxHashMap<(Value, Extents), Margin>,
 }
 
 impl Making<'_> {
-    fn graph(&mut self, live: &[bool]) -> Lowered<()> {
-        let body = self.body;
-        for &p in body.params() {
-            self.image.insert(p, self.out.param(body.ty(p).clone(), body.name(p).map(|n| &**n)));
-        }
-        for (id, node) in body.nodes().enumerate().filter(|(id, _)| live[id.idx()]) {
-            self.out.set_span(node.span);
-            if let Some(v) = self.guarded(id, node)? {
-                self.image.insert(node.outs[0], v);
-                continue;
-            }
-            let ins: Vec<Value> = node.ins.iter().map(|v| self.image[v]).collect();
-            let outs = self.out.copy(body, id, &node.op, &ins)?;
-            self.image.extend(node.outs.iter().copied().zip(outs));
-        }
-        self.out.set_span(Span::NONE);
-        let results: Vec<Value> = body.results().iter().map(|v| self.image[v]).collect();
-        self.out.set_results(results);
-        Ok(())
-    }
     /// What a node writes, read of the array with its margin.
-    fn guarded(&mut self, id: NodeId, node: &Node) -> Lowered<Option<Value>> {
+    fn guarded(&mut self, out: &mut Graph, image: &Image, (id, node): (NodeId, &Node)) -> Lowered<Option<Value>> {
         let Some(site) = self.sites.get(&id) else { return Ok(None) };
         let key = (site.source, site.whole.clone());
         let Some(Margin { most, padded }) = self.margins.get(&key) else { return Ok(None) };
@@ -163,35 +141,35 @@ impl Making<'_> {
         let (most, known) = (most.clone(), *padded);
         let (padded, inside) = match known {
             Some(padded) => padded,
-            None => self.padded(&key, &most)?,
+            None => self.padded(out, image[&key.0], (&key, &most))?,
         };
         let shift: Extents = most.iter().zip(&starts).map(|(most, start)| most - start).collect();
-        let x = self.slice(padded, &shift, &key.1)?;
-        let mut value = self.again(node.ins[1], (key.0, x))?;
-        let zero = self.out.number(self.body.ty(node.outs[0]).dtype, 0.0);
+        let x = slice(out, padded, &shift, &key.1)?;
+        let mut value = self.again(out, image, node.ins[1], (key.0, x))?;
+        let zero = out.number(self.body.ty(node.outs[0]).dtype, 0.0);
         if mode == Write::Inc {
-            value = self.out.add(zero, value);
+            value = out.add(zero, value);
         }
         if node.ins[1] != key.0 {
-            let inside = self.slice(inside, &shift, &key.1)?;
-            value = self.out.select(inside, value, zero);
+            let inside = slice(out, inside, &shift, &key.1)?;
+            value = out.select(inside, value, zero);
         }
         Ok(Some(value))
     }
     /// The array with its margin, and where it is the array.
-    fn padded(&mut self, key: &(Value, Extents), most: &Extents) -> Lowered<(Value, Value)> {
+    fn padded(&mut self, out: &mut Graph, x: Value, (key, most): (&(Value, Extents), &Extents)) -> Lowered<(Value, Value)> {
         let (source, whole) = key;
-        let (x, own) = (self.image[source], known_shape(self.body, *source)?);
+        let own = known_shape(self.body, *source)?;
         let least: Extents = (0..whole.len()).map(|axis| self.least(key, axis)).collect();
         let wide: Extents = (0..whole.len()).map(|axis| whole[axis] + most[axis] - least[axis]).collect();
-        let dims: Vec<Value> = wide.iter().map(|&n| self.out.int(n as i64)).collect();
-        let zero = self.out.number(self.body.ty(*source).dtype, 0.0);
-        let zeros = self.out.apply(BroadcastTo {}, &[&[zero], &dims[..]].concat())?[0];
+        let dims: Vec<Value> = wide.iter().map(|&n| out.int(n as i64)).collect();
+        let zero = out.number(self.body.ty(*source).dtype, 0.0);
+        let zeros = out.apply(BroadcastTo {}, &[&[zero], &dims[..]].concat())?[0];
         let bounds: Vec<Value> =
-            (0..whole.len()).flat_map(|axis| [most[axis], most[axis] + own[axis]]).map(|at| self.out.int(at as i64)).collect();
+            (0..whole.len()).flat_map(|axis| [most[axis], most[axis] + own[axis]]).map(|at| out.int(at as i64)).collect();
         let write = IndexWrite { mode: Write::Set, pattern: pattern(whole.len()) };
-        let padded = self.out.apply(write, &[&[zeros, x], &bounds[..]].concat())?[0];
-        let inside = self.out.constant(inside(&wide, most, &own));
+        let padded = out.apply(write, &[&[zeros, x], &bounds[..]].concat())?[0];
+        let inside = out.constant(inside(&wide, most, &own));
         self.margins.entry(key.clone()).and_modify(|margin| margin.padded = Some((padded, inside)));
         Ok((padded, inside))
     }
@@ -200,22 +178,23 @@ impl Making<'_> {
         let group = self.sites.values().filter(|site| site.source == key.0 && site.whole == key.1);
         group.map(|site| site.starts[axis]).min().unwrap_or(0)
     }
-    /// So much of an array from these places on.
-    fn slice(&mut self, x: Value, from: &[usize], extents: &[usize]) -> Lowered<Value> {
-        let bounds: Vec<Value> = from.iter().zip(extents).flat_map(|(&at, &n)| [at, at + n]).map(|at| self.out.int(at as i64)).collect();
-        Ok(self.out.apply(Index { pattern: pattern(from.len()) }, &[&[x], &bounds[..]].concat())?[0])
-    }
     /// What a value is of another array in place of its source.
-    fn again(&mut self, v: Value, (source, x): (Value, Value)) -> Lowered<Value> {
+    fn again(&self, out: &mut Graph, image: &Image, v: Value, (source, x): (Value, Value)) -> Lowered<Value> {
         if v == source {
             return Ok(x);
         }
         let Some(node) = self.body.node_of(v).filter(|_| known_shape(self.body, v).is_ok_and(|s| count(&s) > 1)) else {
-            return Ok(self.image[&v]);
+            return Ok(image[&v]);
         };
-        let ins = node.ins.iter().map(|&v| self.again(v, (source, x))).collect::<Lowered<Vec<_>>>()?;
-        Ok(self.out.apply(node.op.clone(), &ins)?[0])
+        let ins = node.ins.iter().map(|&v| self.again(out, image, v, (source, x))).collect::<Lowered<Vec<_>>>()?;
+        Ok(out.apply(node.op.clone(), &ins)?[0])
     }
+}
+
+/// So much of an array from these places on.
+fn slice(out: &mut Graph, x: Value, from: &[usize], extents: &[usize]) -> Lowered<Value> {
+    let bounds: Vec<Value> = from.iter().zip(extents).flat_map(|(&at, &n)| [at, at + n]).map(|at| out.int(at as i64)).collect();
+    Ok(out.apply(Index { pattern: pattern(from.len()) }, &[&[x], &bounds[..]].concat())?[0])
 }
 
 /// A slice along each of so many axes.

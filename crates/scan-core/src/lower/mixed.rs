@@ -2,6 +2,7 @@
 
 use super::branches;
 use super::dynamic_slice::slices;
+use super::exact::with_sums;
 use super::fused::Root;
 use super::in_place::Order;
 use super::inner;
@@ -61,6 +62,7 @@ pub(super) fn listed(
         return refuse("what only a branch needs may fail beside effects");
     }
     let body = inner::found(scan, &body, level)?;
+    let body = with_sums(&body)?.unwrap_or(body);
     let body = with_margins(&body)?.unwrap_or(body);
     let kinds = Kinds::new(scan, &body);
     if kinds.nodes(&body).any(|n| n.outs.iter().all(|&v| kinds.of(v) != Kind::Step) && matches!(&n.op, Op::Extern(e) if !e.0.pure())) {
