@@ -51,20 +51,30 @@ impl Emitter<'_> {
 
     /// Bytes become lanes, and those that are not zero ones.
     fn load_lanes(&mut self, lane: Lane, place: Place, copy: usize, reg: u8, temp: u8) {
-        let (x, all, zero) = (vector(reg, 16), vector(reg, self.program.vector), vector(temp, self.program.vector));
-        let wide = self.program.width == 4;
-        let widen = if wide { Code::VEX_Vpmovzxbq_ymm_xmmm32 } else { Code::VEX_Vpmovzxbd_ymm_xmmm64 };
+        let (x, all) = (vector(reg, 16), vector(reg, self.program.vector));
         match (lane, self.masking(copy, true)) {
             (Lane::Uniform, _) => self.asm.fetch(Code::VEX_Vpbroadcastb_xmm_xmmm8, x, place),
-            (Lane::Unit, Masking::None) => {}
+            (Lane::Unit, Masking::None) => self.asm.fetch(self.lane_of_byte(), all, place),
             (_, masking) => self.load_each((place, lane), 1, x, masking != Masking::None),
         }
         match (lane, self.masking(copy, true)) {
-            (Lane::Unit, Masking::None) => self.asm.fetch(widen, all, place),
-            _ => self.asm.two(widen, all, x),
+            (Lane::Unit, Masking::None) => self.ones(reg, temp),
+            _ => self.bytes_to_lanes(reg, reg, temp),
         }
+    }
+    /// Bytes of one register as lanes of another, those that are not zero all ones, by way of a third, which may be the first; without
+    /// AVX-512.
+    pub(super) fn bytes_to_lanes(&mut self, from: u8, reg: u8, temp: u8) {
+        self.asm.two(self.lane_of_byte(), vector(reg, self.program.vector), vector(from, 16));
+        self.ones(reg, temp);
+    }
+    fn lane_of_byte(&self) -> Code {
+        if self.program.width == 4 { Code::VEX_Vpmovzxbq_ymm_xmmm32 } else { Code::VEX_Vpmovzxbd_ymm_xmmm64 }
+    }
+    fn ones(&mut self, reg: u8, temp: u8) {
+        let (all, zero) = (vector(reg, self.program.vector), vector(temp, self.program.vector));
         self.asm.three(self.asm.code(&code::XOR_I32, self.program.vector), zero, zero, zero);
-        let greater = self.asm.code(if wide { &code::GT_I64 } else { &code::GT_I32 }, self.program.vector);
+        let greater = self.asm.code(if self.program.width == 4 { &code::GT_I64 } else { &code::GT_I32 }, self.program.vector);
         self.asm.three(greater, all, all, zero);
     }
     /// Lanes become words, and those bytes.

@@ -3,8 +3,7 @@
 use super::alloc::Emitter;
 use super::asm::{Masking, mask, vector};
 use super::codes as code;
-use super::select::{Class, Form, Selector, Val, refuse};
-use crate::backend::cpu::Refusal;
+use super::select::{Form, Selector, Val};
 use crate::backend::cpu::isa::Isa;
 use crate::kernel::MemId;
 use crate::types::DType;
@@ -12,13 +11,7 @@ use iced_x86::Code;
 
 impl Selector<'_> {
     /// The elements with these numbers, the last for numbers that there are not.
-    ///
-    /// # Errors
-    /// Where the elements are bytes or words.
-    pub(super) fn gather(&mut self, mem: MemId, index: Val, dtype: DType) -> Result<Val, Refusal> {
-        if dtype.size() < 4 {
-            return refuse(format!("a table of dtype {}", dtype.name()));
-        }
+    pub(super) fn gather(&mut self, mem: MemId, index: Val, dtype: DType) -> Val {
         let last = self.constant(self.kernel.mems[mem].table as u64 - 1, 8);
         let index = match self.wide() {
             true => self.vector(Form::Binary(true), &code::MIN_U64, 8, &[index, last]),
@@ -30,7 +23,7 @@ impl Selector<'_> {
             }
         };
         let uniform = self.program.values[index].uniform;
-        Ok(self.make(Form::Gather(mem), None, None, Class::Vector, self.size(dtype), uniform, &[index]))
+        self.make(Form::Gather(mem), None, None, self.class(dtype), self.size(dtype), uniform, &[index])
     }
 }
 
@@ -39,6 +32,9 @@ impl Emitter<'_> {
     pub(super) fn gather(&mut self, mem: MemId, dst: usize, index: usize) {
         let wide = self.program.isa == Isa::Avx512;
         let (size, numbers) = (self.program.mems[mem].dtype.size(), self.bytes(index));
+        if size < 4 {
+            return self.gather_small(mem, dst, index);
+        }
         let by = self.use_reg(index);
         let by = self.register(index, by);
         let lanes = self.take(usize::from(wide), None);

@@ -25,7 +25,7 @@ pub(super) const TEMP: Register = Register::RAX;
 pub(super) const LANE: Register = Register::R15;
 /// Bytes of an entry of the table: pointer and stride.
 pub(super) const ENTRY: i64 = 16;
-/// Where arguments and results of calls lie in the frame: three vectors.
+/// Where arguments and results of calls lie in the frame: three vectors. The first also holds numbers of a table's elements.
 pub(super) const CALLS: i64 = 64;
 /// Where registers are saved around a call that is seldom made: 32 vectors, then 8 masks.
 pub(super) const SAVED: i64 = CALLS + 3 * 64;
@@ -64,9 +64,11 @@ impl Pointers {
         let mut order: Vec<usize> = (0..touched.len()).filter(|&m| touched[m] > 0).collect();
         order.sort_by_key(|&m| std::cmp::Reverse(touched[m]));
         let mut of = vec![Pointer::None; touched.len()];
+        let small = |form| matches!(form, Form::Gather(table) if program.mems[table].dtype.size() < 4);
         let mut frame = match (calls, seldom) {
             (_, true) => SAVED + 32 * program.vector as i64 + 8 * 8,
             (true, false) => SAVED,
+            _ if program.operations.iter().any(|o| small(o.form)) => CALLS + 64,
             _ => CALLS,
         };
         for m in order {

@@ -261,7 +261,7 @@ impl<'a> Selector<'a> {
     pub(super) fn wide(&self) -> bool {
         self.program.isa == Isa::Avx512
     }
-    fn class(&self, dtype: DType) -> Class {
+    pub(super) fn class(&self, dtype: DType) -> Class {
         if dtype == DType::Bool && self.wide() { Class::Mask } else { Class::Vector }
     }
     pub(super) fn size(&self, dtype: DType) -> u8 {
@@ -329,7 +329,7 @@ impl<'a> Selector<'a> {
             Op::Const(bits) => self.literal(*bits, dtype),
             Op::Step => self.make(Form::Step, None, None, Class::Vector, 8, true, &[]),
             Op::Load(m) => self.load(r, *m, dtype),
-            Op::Gather(m, index) => self.gather(*m, self.map[*index], dtype)?,
+            Op::Gather(m, index) => self.gather(*m, self.map[*index], dtype),
             Op::Carry(c) => self.carried[c.idx()],
             Op::Un(un, x) => self.un(*un, self.map[*x], dtype)?,
             Op::Bin(bin, x, y) => self.bin(*bin, *x, *y, dtype)?,

@@ -1,8 +1,9 @@
-//! Integers of 8 and 16 bits: in memory as they are, in registers numbers of 32 bits with the same value.
+//! Integers of 8 and 16 bits: in memory as they are, in registers numbers of 32 bits with the same value. Tables of them, and of bools.
 
 use super::alloc::Emitter;
-use super::asm::{Masking, Place, Rm, vector};
+use super::asm::{Masking, Place, Rm, mask, vector};
 use super::codes::{self as code, Row};
+use super::memory::{CALLS, Pointer, TEMP};
 use super::select::{Form, Selector, Val};
 use crate::backend::cpu::Refusal;
 use crate::backend::cpu::isa::Isa;
@@ -65,25 +66,13 @@ impl Emitter<'_> {
     pub(super) fn load_small(&mut self, mem: MemId, place: Place, copy: usize, reg: u8, temp: u8) {
         let (dtype, lane) = (self.program.mems[mem].dtype, self.program.mems[mem].lane);
         let (size, bytes, wide) = (dtype.size(), self.program.row(4), self.program.isa == Isa::Avx512);
-        let row: &'static Row = match (size, dtype.is_signed_int()) {
-            (1, true) => &code::I8_TO_I32,
-            (1, false) => &code::U8_TO_I32,
-            (_, true) => &code::I16_TO_I32,
-            (_, false) => &code::U16_TO_I32,
-        };
-        let (widen, to) = (self.asm.code(row, bytes), vector(reg, bytes));
+        let (widen, to) = (self.asm.code(widening(dtype), bytes), vector(reg, bytes));
         let masking = self.masking(copy, true);
         match (lane, masking) {
             (Lane::Unit, Masking::None) => return self.asm.fetch(widen, to, place),
             (Lane::Unit, _) if wide => return self.asm.masked_load(widen, to, place, masking),
             (Lane::Uniform, _) => {
-                let all = match (size, wide) {
-                    (1, true) => Code::EVEX_Vpbroadcastb_ymm_k1z_xmmm8,
-                    (1, false) => Code::VEX_Vpbroadcastb_ymm_xmmm8,
-                    (_, true) => Code::EVEX_Vpbroadcastw_ymm_k1z_xmmm16,
-                    (_, false) => Code::VEX_Vpbroadcastw_ymm_xmmm16,
-                };
-                self.asm.fetch(all, vector(temp, 32), place);
+                self.asm.fetch(broadcast(size, wide), vector(temp, 32), place);
             }
             (lane, _) => self.load_each((place, lane), size, vector(temp, 16), masking != Masking::None),
         }
@@ -124,15 +113,53 @@ impl Emitter<'_> {
             self.asm.three(bytes, x, x, x);
         }
     }
+    /// Reads elements of a byte or two of a table one by one; all lanes of the numbers are within it.
+    pub(super) fn gather_small(&mut self, mem: MemId, dst: usize, index: usize) {
+        let (dtype, wide) = (self.program.mems[mem].dtype, self.program.isa == Isa::Avx512);
+        let (size, bytes) = (dtype.size(), self.program.row(4));
+        let uniform = self.program.values[self.virtuals[dst].val].uniform;
+        let by = self.use_reg(index);
+        let numbers = Place::at(Register::RSP, CALLS);
+        self.asm.put(self.asm.code(&code::STORE_F64, self.bytes(index)), numbers, self.register(index, by));
+        let temp = self.take(0, None);
+        let reg = self.define(dst);
+        let x = vector(temp, 16);
+        self.asm.three(self.asm.code(&code::XOR_I32, 16), x, x, x);
+        for lane in 0..if uniform { 1 } else { self.program.width } {
+            self.asm.fetch(Code::Mov_r64_rm64, TEMP, Place { offset: CALLS + 8 * lane as i64, ..numbers });
+            let place = self.element_of(mem, size);
+            self.asm.insert_byte(insertion(size, wide), x, place, lane as u32);
+        }
+        if uniform {
+            self.asm.two(broadcast(size, wide), vector(temp, 32), x);
+        }
+        match (dtype, wide) {
+            (DType::Bool, true) => self.asm.binary(Code::EVEX_Vptestmb_kr_k1_xmm_xmmm128, mask(reg), x, Rm::Reg(temp), None, Masking::None),
+            (DType::Bool, false) => self.bytes_to_lanes(temp, reg, temp),
+            _ => {
+                let from = vector(temp, (bytes / 4 * size).max(16));
+                self.asm.two(self.asm.code(widening(dtype), bytes), vector(reg, bytes), from);
+            }
+        }
+        self.release(&[index]);
+    }
+    /// The place of a table's element of so many bytes whose number is in [`TEMP`].
+    fn element_of(&mut self, mem: MemId, size: usize) -> Place {
+        if size == 2 {
+            self.asm.two(Code::Add_r64_rm64, TEMP, TEMP);
+        }
+        let (other, offset) = self.program.found_by(mem);
+        match self.pointers.of[other] {
+            Pointer::Slot(slot) => self.asm.fetch(Code::Add_r64_rm64, TEMP, Place::at(Register::RSP, slot)),
+            Pointer::Reg(base) => self.asm.two(Code::Add_r64_rm64, TEMP, base),
+            Pointer::None => self.asm.fail("a table without a pointer"),
+        }
+        Place::at(TEMP, offset)
+    }
     /// Reads elements of a byte or two one by one, of the last vector those of the lanes that there are; others are zero.
     pub(super) fn load_each(&mut self, from: (Place, Lane), size: usize, x: Register, tail: bool) {
         self.asm.three(self.asm.code(&code::XOR_I32, 16), x, x, x);
-        let code = match (size, self.program.isa == Isa::Avx512) {
-            (1, true) => Code::EVEX_Vpinsrb_xmm_xmm_r32m8_imm8,
-            (1, false) => Code::VEX_Vpinsrb_xmm_xmm_r32m8_imm8,
-            (_, true) => Code::EVEX_Vpinsrw_xmm_xmm_r32m16_imm8,
-            (_, false) => Code::VEX_Vpinsrw_xmm_xmm_r32m16_imm8,
-        };
+        let code = insertion(size, self.program.isa == Isa::Avx512);
         self.each(from, size, tail, |e, place, lane| e.asm.insert_byte(code, x, place, lane));
     }
     /// Writes them.
@@ -158,5 +185,35 @@ fn extraction(size: usize, wide: bool) -> Code {
         (1, false) => Code::VEX_Vpextrb_r32m8_xmm_imm8,
         (_, true) => Code::EVEX_Vpextrw_r32m16_xmm_imm8,
         (_, false) => Code::VEX_Vpextrw_r32m16_xmm_imm8,
+    }
+}
+
+/// Reads an element of a byte or two.
+fn insertion(size: usize, wide: bool) -> Code {
+    match (size, wide) {
+        (1, true) => Code::EVEX_Vpinsrb_xmm_xmm_r32m8_imm8,
+        (1, false) => Code::VEX_Vpinsrb_xmm_xmm_r32m8_imm8,
+        (_, true) => Code::EVEX_Vpinsrw_xmm_xmm_r32m16_imm8,
+        (_, false) => Code::VEX_Vpinsrw_xmm_xmm_r32m16_imm8,
+    }
+}
+
+/// Gives an element of a byte or two to all lanes.
+fn broadcast(size: usize, wide: bool) -> Code {
+    match (size, wide) {
+        (1, true) => Code::EVEX_Vpbroadcastb_ymm_k1z_xmmm8,
+        (1, false) => Code::VEX_Vpbroadcastb_ymm_xmmm8,
+        (_, true) => Code::EVEX_Vpbroadcastw_ymm_k1z_xmmm16,
+        (_, false) => Code::VEX_Vpbroadcastw_ymm_xmmm16,
+    }
+}
+
+/// Makes numbers of 32 bits of such of a dtype of fewer.
+fn widening(dtype: DType) -> &'static Row {
+    match (dtype.size(), dtype.is_signed_int()) {
+        (1, true) => &code::I8_TO_I32,
+        (1, false) => &code::U8_TO_I32,
+        (_, true) => &code::I16_TO_I32,
+        (_, false) => &code::U16_TO_I32,
     }
 }

@@ -239,7 +239,9 @@ fn random_kernels_of_bytes_and_words() {
     sweep(600..800, &options(&[DType::I16, DType::U32, DType::F64, DType::U64]));
     sweep(800..1000, &options(&[DType::U8, DType::I8]));
     sweep(1000..1040, &Options { lanes: 900..=1500, ..options(&[DType::U8, DType::U16, DType::F32]) });
-    sweep(1040..1080, &Options { insts: 100..=300, tables: false, ..options(&[DType::I8, DType::U16, DType::I64, DType::Bool]) });
+    sweep(1040..1080, &Options { insts: 100..=300, ..options(&[DType::I8, DType::U16, DType::I64, DType::Bool]) });
+    sweep(1100..1300, &options(&[DType::Bool, DType::I64, DType::U16, DType::I8]));
+    sweep(1300..1400, &Options { calls: true, ..options(&[DType::Bool, DType::I64, DType::U8, DType::F64]) });
 }
 
 #[test]
@@ -354,8 +356,7 @@ fn few_lanes_of_steps_that_wait_have_narrow_vectors() {
 #[test]
 fn more_values_than_registers() {
     sweep(0..40, &Options { insts: 100..=300, ..options(&[DType::F64]) });
-    // Tables of bools have no code, and long kernels would have one each.
-    sweep(40..80, &Options { insts: 100..=300, tables: false, ..options(&[DType::F32, DType::F64, DType::Bool, DType::I64]) });
+    sweep(40..80, &Options { insts: 100..=300, ..options(&[DType::F32, DType::F64, DType::Bool, DType::I64]) });
     sweep(100..120, &Options { insts: 100..=300, ..options(&[DType::F32, DType::F64, DType::I64]) });
     sweep(80..100, &Options { insts: 100..=300, calls: true, ..options(&[DType::F64, DType::Bool]) });
 }
