@@ -116,3 +116,22 @@ def test_columns_and_rows_that_a_number_names_are_written(monkeypatch, mode):
     agree(monkeypatch, build, at, numbers(6, 5), numbers(6, 5, 2, seed=2), numbers(6, seed=1))
     with pytest.raises(Exception, match="E0202"):
         rs.compile(lambda at, x: rs.loop(lambda at, x: x.at[:, at].set(0.0), over=at, init=x).last)(np.array([0, 5]), numbers(6, 5))
+
+
+@pytest.mark.parametrize("rows", [5, 40])
+def test_reads_by_index_of_parts(monkeypatch, rows):
+    """Parts from the front on, from behind, and between; of two axes and three; small ones, and of an axis that is read."""
+
+    def build(x, at):
+        def one(x, at):
+            def step(k, x):
+                i, j = (at + k) % 7, (at * k) % 6
+                parts = [x[:-1, i], x[1:, i], x[2:-3, i], x[:2, i], x[1:, 1:][j], x[1:, 1:][:, j], x[:-1][j, i], x[None, 1:, :, None][0, :, i, 0]]
+                return x.at[j].set(rs.tanh(rs.concatenate([p.flatten() for p in parts])[:9]))
+
+            return rs.loop(step, over=rs.arange(4), init=x)
+
+        out = rs.vmap(one)(x, at)
+        return [out, rs.grad(rs.sum(out**2), x)]
+
+    agree(monkeypatch, build, numbers(rows, 7, 9), np.arange(rows) * 3 % 11)

@@ -227,6 +227,28 @@ def test_bytes_and_words_through_tables_that_all_rows_share(dtype):
 
 
 @pytest.mark.usefixtures("chosen_engine")
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "int8", "uint16", "int16"])
+def test_walks_on_a_grid_of_few_bits(dtype):
+    def walk(start, turns, grid):
+        def step(turn, at):
+            ahead = (at * 5 + turn) % 120
+            free = grid[ahead // 12, ahead % 12]
+            return dict(at=rs.where(free > 0 if dtype != "bool" else free, ahead, at), seen=free)
+
+        out = rs.loop(step, over=dict(turn=turns), init=dict(at=start))
+        return out.at, out.seen
+
+    random = np.random.default_rng(4)
+    start, turns = random.integers(0, 120, size=19), random.integers(0, 9, size=(19, 30))
+    grid = random.integers(-1 if dtype.startswith("int") else 0, 2, size=(10, 12)).astype(dtype)
+    got, expected, plan = both(rs.vmap(walk, in_axes=(0, 0, None)), start, turns, grid)
+    for g, e in zip(got, expected, strict=True):
+        assert g.dtype == e.dtype
+        np.testing.assert_array_equal(g, e)
+    assert "19 lanes" in plan, plan
+
+
+@pytest.mark.usefixtures("chosen_engine")
 @pytest.mark.parametrize("dtype", ["uint8", "int8", "uint16", "int16"])
 @pytest.mark.parametrize("shape", [(5, 7), (40, 33)])
 def test_images_of_few_bits(dtype, shape):

@@ -334,7 +334,7 @@ fn fold(body: &Graph, node: &Node) -> Option<(SmallVec<[usize; 2]>, Fold)> {
 }
 
 /// The view that a node is of its first input.
-fn view_of(body: &Graph, node: &Node) -> Option<View> {
+pub(super) fn view_of(body: &Graph, node: &Node) -> Option<View> {
     let (from, to) = (known_shape(body, *node.ins.first()?).ok()?, known_shape(body, *node.outs.first()?).ok()?);
     let integer = |k: usize| known(body, *node.ins.get(k)?, DEEP)?.item_i64();
     let view = node.op.def().view(&Viewed { from: &from, to: &to, integer: &integer })?;

@@ -46,6 +46,7 @@ pub mod scan;
 mod schedule;
 mod siblings;
 mod sided;
+mod sliced;
 mod spelled;
 pub mod stepwise;
 mod sums;
