@@ -168,6 +168,7 @@ impl Fusions {
             [first, others @ ..] if once(first, &shape, spaces) && others.iter().all(|u| u == first) => {
                 (Role::Inner(first.0), vec![first.clone()])
             }
+            [only] if is_piece(body, only, &shape, spaces) => (Role::Inner(only.0), vec![only.clone()]),
             own if again(own, spent, &shape, spaces) => (Role::Copied, own.to_vec()),
             _ => (Role::Root, vec![(id, View::identity(shape.len()), 0)]),
         };
@@ -279,6 +280,16 @@ fn put_together(
 fn once((root, view, _): &Use, shape: &[usize], spaces: &FxHashMap<NodeId, Extents>) -> bool {
     let walked = |axis: usize| view.0.iter().any(|c| c.axis == Some(axis));
     shape.is_empty() || spaces[root].iter().enumerate().all(|(axis, &n)| n == 1 || walked(axis))
+}
+
+/// True for the use of a value that is a piece of what is joined, along an axis that the piece has none of: no place of it is read twice.
+/// Along the last axis pieces are written apart, which takes longer than what is computed.
+fn is_piece(body: &Graph, (root, view, spent): &Use, shape: &[usize], spaces: &FxHashMap<NodeId, Extents>) -> bool {
+    let Op::Join(join) = &body.nodes()[*root].op else { return false };
+    let mut space = spaces[root].clone();
+    space[join.axis] = 1;
+    let last = join.axis + 1 == space.len();
+    !last && once(&(*root, view.clone(), *spent), shape, &FxHashMap::from_iter([(*root, space)]))
 }
 
 /// True where it is quicker to compute a value of so many instructions in each fusion that reads it.
