@@ -126,8 +126,9 @@ def test_reads_by_index_of_parts(monkeypatch, rows):
         def one(x, at):
             def step(k, x):
                 i, j = (at + k) % 7, (at * k) % 6
-                parts = [x[:-1, i], x[1:, i], x[2:-3, i], x[:2, i], x[1:, 1:][j], x[1:, 1:][:, j], x[:-1][j, i], x[None, 1:, :, None][0, :, i, 0]]
-                return x.at[j].set(rs.tanh(rs.concatenate([p.flatten() for p in parts])[:9]))
+                rows, deep = x[1:, 1:], x[None, 1:, :, None]
+                parts = [x[:-1, i], x[1:, i], x[2:-3, i], x[:2, i], rows[j], rows[:, j], x[:-1][j, i], deep[0, :, i, 0]]
+                return x.at[j].set(rs.tanh(sum(rs.sum(p * rs.sum(p)) for p in parts) + x[j]))
 
             return rs.loop(step, over=rs.arange(4), init=x)
 

@@ -72,7 +72,9 @@ def test_a_sequence_of_a_batch_runs_as_it_would_alone(product, batch):
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "int64", "uint64"])
-@pytest.mark.parametrize("a, b", [((7,), (7,)), ((7,), (7, 5)), ((3, 7), (7,)), ((3, 7), (7, 5)), ((3, 1), (1, 5)), ((1, 7), (7, 1)), ((2, 3, 7), (7, 5))])
+@pytest.mark.parametrize(
+    "a, b", [((7,), (7,)), ((7,), (7, 5)), ((3, 7), (7,)), ((3, 7), (7, 5)), ((3, 1), (1, 5)), ((1, 7), (7, 1)), ((2, 3, 7), (7, 5))]
+)
 def test_products_of_integers_in_a_step(monkeypatch, dtype, a, b):
     """They wrap around as NumPy's do, whatever else a step holds that keeps it from being one kernel."""
     random = np.random.default_rng(3)

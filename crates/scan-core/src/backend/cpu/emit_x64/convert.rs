@@ -143,7 +143,7 @@ impl Selector<'_> {
     /// `x` as another dtype.
     pub(super) fn convert(&mut self, x: Val, from: DType, to: DType) -> Result<Val, Refusal> {
         if from != to && is_small(to) && from != DType::Bool {
-            return self.to_small(x, from, to);
+            return self.small_of(x, from, to);
         }
         let from = widened(from);
         if free(from, to) || from == widened(to) {

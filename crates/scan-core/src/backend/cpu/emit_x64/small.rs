@@ -46,7 +46,7 @@ impl Selector<'_> {
         self.vector(Form::Binary(true), &code::AND_I32, 4, &[x, low])
     }
     /// Another number as one of few bits: the low ones of an integer; of a float, truncated, the nearest one.
-    pub(super) fn to_small(&mut self, x: Val, from: DType, to: DType) -> Result<Val, Refusal> {
+    pub(super) fn small_of(&mut self, x: Val, from: DType, to: DType) -> Result<Val, Refusal> {
         let x = self.convert(x, from, DType::I32)?;
         if !from.is_float() {
             return Ok(self.narrow(x, to));
