@@ -1,14 +1,17 @@
 //! What a step costs as one kernel, and as a list, about: nanoseconds of a current core, to choose between the two.
 
+use super::Lowered;
+use super::scan::{Kind, Kinds, known_shape};
 use crate::base::Id;
-use crate::ir::{Graph, Node, Value};
+use crate::ir::{Graph, Node, Scan, Value};
 use crate::kernel::distribute::{Distributed, Source, Stage};
 use crate::kernel::{Bin, Inst, Kernel, Lane, Loop, Mem, Nest, Op, Un};
 use crate::ops::properties::{Cost, Makes};
 use crate::plan::list::{Count, InnerKernel, InnerList, Item, Work};
 use crate::plan::{LoopKernel, StepList};
-use crate::types::DType;
+use crate::scan::retype::specialised;
 use crate::types::shape::count;
+use crate::types::{Array, DType, Type};
 use rustc_hash::FxHashSet;
 
 /// An instruction on a vector.
@@ -51,6 +54,23 @@ impl LoopKernel {
     pub fn is_long(&self) -> bool {
         let apart = self.kernel.mems.iter().any(|m| matches!(m.lane, Lane::Apart(_)));
         self.kernel.size() >= LONG || apart && self.nanoseconds() > SLOW
+    }
+    /// False where no list is quicker, whatever it looks like: where arrays have hardly any elements, an instruction for all of an array takes as
+    /// long as those of the kernel for each.
+    pub fn gains_by_arrays(&self, scan: &Scan, types: &[Type], values: &[Option<Array>]) -> bool {
+        let Ok(body) = specialised(&scan.body, types, values) else { return true };
+        let kinds = Kinds::new(scan, &body);
+        let (mut nodes, mut elements) = (0, 0);
+        for node in kinds.nodes(&body).filter(|n| n.op.properties().cost != Cost::Free && kinds.of(n.outs[0]) == Kind::Step) {
+            let small = matches!(node.op.properties().cost, Cost::Simple | Cost::Function | Cost::Folds | Cost::Reads | Cost::Walks);
+            let sizes = node.ins.iter().chain(&node.outs).map(|&v| known_shape(&body, v).map(|shape| count(&shape)));
+            let Some(most) = sizes.collect::<Lowered<Vec<usize>>>().ok().filter(|_| small).and_then(|sizes| sizes.into_iter().max()) else {
+                return true;
+            };
+            (nodes, elements) = (nodes + 1, elements + most);
+        }
+        let own = self.nanoseconds();
+        MARGIN * (KERNEL + own * nodes as f64 / elements.max(1) as f64) < own
     }
     /// Bools that tell whether it did what the law does.
     pub fn flags(&self) -> usize {

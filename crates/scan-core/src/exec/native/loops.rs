@@ -214,7 +214,7 @@ impl NativeLoop {
     }
     /// The loop as a list, where that is quicker than a long scalar kernel.
     fn quicker(&self, kernel: &LoopKernel, types: &[Type], values: &[Option<Array>]) -> Option<StepList> {
-        if !kernel.is_long() || matches!(self.engine, Engine::Device(_)) {
+        if !kernel.is_long() || matches!(self.engine, Engine::Device(_)) || !kernel.gains_by_arrays(&self.scan, types, values) {
             return None;
         }
         let list = mixed::lower(&self.scan, types, values, &[]).ok()?;

@@ -72,7 +72,7 @@ impl Emitter<'_> {
             (Lane::Unit, Masking::None) => return self.asm.fetch(widen, to, place),
             (Lane::Unit, _) if wide => return self.asm.masked_load(widen, to, place, masking),
             (Lane::Uniform, _) => {
-                self.asm.fetch(broadcast(size, wide), vector(temp, 32), place);
+                self.asm.fetch(encoded(BROADCAST, size, wide), vector(temp, 32), place);
             }
             (lane, _) => self.load_each((place, lane), size, vector(temp, 16), masking != Masking::None),
         }
@@ -84,7 +84,7 @@ impl Emitter<'_> {
         let (size, bytes, wide) = (dtype.size(), self.program.row(4), self.program.isa == Isa::Avx512);
         let masking = self.masking(copy, false);
         if lane == Lane::Uniform {
-            return self.asm.extract(extraction(size, wide), place, vector(reg, 16), 0);
+            return self.asm.extract(encoded(EXTRACT, size, wide), place, vector(reg, 16), 0);
         }
         let cut = self.asm.code(if size == 1 { &code::I32_TO_I8 } else { &code::I32_TO_I16 }, bytes);
         match (lane, masking) {
@@ -128,10 +128,10 @@ impl Emitter<'_> {
         for lane in 0..if uniform { 1 } else { self.program.width } {
             self.asm.fetch(Code::Mov_r64_rm64, TEMP, Place { offset: CALLS + 8 * lane as i64, ..numbers });
             let place = self.element_of(mem, size);
-            self.asm.insert_byte(insertion(size, wide), x, place, lane as u32);
+            self.asm.insert_byte(encoded(INSERT, size, wide), x, place, lane as u32);
         }
         if uniform {
-            self.asm.two(broadcast(size, wide), vector(temp, 32), x);
+            self.asm.two(encoded(BROADCAST, size, wide), vector(temp, 32), x);
         }
         match (dtype, wide) {
             (DType::Bool, true) => self.asm.binary(Code::EVEX_Vptestmb_kr_k1_xmm_xmmm128, mask(reg), x, Rm::Reg(temp), None, Masking::None),
@@ -159,12 +159,12 @@ impl Emitter<'_> {
     /// Reads elements of a byte or two one by one, of the last vector those of the lanes that there are; others are zero.
     pub(super) fn load_each(&mut self, from: (Place, Lane), size: usize, x: Register, tail: bool) {
         self.asm.three(self.asm.code(&code::XOR_I32, 16), x, x, x);
-        let code = insertion(size, self.program.isa == Isa::Avx512);
+        let code = encoded(INSERT, size, self.program.isa == Isa::Avx512);
         self.each(from, size, tail, |e, place, lane| e.asm.insert_byte(code, x, place, lane));
     }
     /// Writes them.
     pub(super) fn store_each(&mut self, to: (Place, Lane), size: usize, x: Register, tail: bool) {
-        let code = extraction(size, self.program.isa == Isa::Avx512);
+        let code = encoded(EXTRACT, size, self.program.isa == Isa::Avx512);
         self.each(to, size, tail, |e, place, lane| e.asm.extract(code, place, x, lane));
     }
     /// Code for each lane of a vector, as many as there are.
@@ -178,34 +178,28 @@ impl Emitter<'_> {
     }
 }
 
-/// Writes an element of a byte or two.
-fn extraction(size: usize, wide: bool) -> Code {
-    match (size, wide) {
-        (1, true) => Code::EVEX_Vpextrb_r32m8_xmm_imm8,
-        (1, false) => Code::VEX_Vpextrb_r32m8_xmm_imm8,
-        (_, true) => Code::EVEX_Vpextrw_r32m16_xmm_imm8,
-        (_, false) => Code::VEX_Vpextrw_r32m16_xmm_imm8,
-    }
-}
+/// Instructions for bytes and words, each with AVX-512 and without.
+type Narrow = [[Code; 2]; 2];
 
-/// Reads an element of a byte or two.
-fn insertion(size: usize, wide: bool) -> Code {
-    match (size, wide) {
-        (1, true) => Code::EVEX_Vpinsrb_xmm_xmm_r32m8_imm8,
-        (1, false) => Code::VEX_Vpinsrb_xmm_xmm_r32m8_imm8,
-        (_, true) => Code::EVEX_Vpinsrw_xmm_xmm_r32m16_imm8,
-        (_, false) => Code::VEX_Vpinsrw_xmm_xmm_r32m16_imm8,
-    }
-}
+/// Writes an element.
+const EXTRACT: Narrow = [
+    [Code::EVEX_Vpextrb_r32m8_xmm_imm8, Code::VEX_Vpextrb_r32m8_xmm_imm8],
+    [Code::EVEX_Vpextrw_r32m16_xmm_imm8, Code::VEX_Vpextrw_r32m16_xmm_imm8],
+];
+/// Reads an element.
+const INSERT: Narrow = [
+    [Code::EVEX_Vpinsrb_xmm_xmm_r32m8_imm8, Code::VEX_Vpinsrb_xmm_xmm_r32m8_imm8],
+    [Code::EVEX_Vpinsrw_xmm_xmm_r32m16_imm8, Code::VEX_Vpinsrw_xmm_xmm_r32m16_imm8],
+];
+/// Gives an element to all lanes.
+const BROADCAST: Narrow = [
+    [Code::EVEX_Vpbroadcastb_ymm_k1z_xmmm8, Code::VEX_Vpbroadcastb_ymm_xmmm8],
+    [Code::EVEX_Vpbroadcastw_ymm_k1z_xmmm16, Code::VEX_Vpbroadcastw_ymm_xmmm16],
+];
 
-/// Gives an element of a byte or two to all lanes.
-fn broadcast(size: usize, wide: bool) -> Code {
-    match (size, wide) {
-        (1, true) => Code::EVEX_Vpbroadcastb_ymm_k1z_xmmm8,
-        (1, false) => Code::VEX_Vpbroadcastb_ymm_xmmm8,
-        (_, true) => Code::EVEX_Vpbroadcastw_ymm_k1z_xmmm16,
-        (_, false) => Code::VEX_Vpbroadcastw_ymm_xmmm16,
-    }
+/// The instruction for elements of so many bytes.
+fn encoded(codes: Narrow, size: usize, wide: bool) -> Code {
+    codes[usize::from(size == 2)][usize::from(!wide)]
 }
 
 /// Makes numbers of 32 bits of such of a dtype of fewer.
