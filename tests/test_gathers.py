@@ -126,8 +126,9 @@ def test_reads_by_index_of_parts(monkeypatch, rows):
         def one(x, at):
             def step(k, x):
                 i, j = (at + k) % 7, (at * k) % 6
-                rows, deep = x[1:, 1:], x[None, 1:, :, None]
+                rows, deep, fixed = x[1:, 1:], x[None, 1:, :, None], rs.stack([x, x], axis=2)
                 parts = [x[:-1, i], x[1:, i], x[2:-3, i], x[:2, i], rows[j], rows[:, j], x[:-1][j, i], deep[0, :, i, 0]]
+                parts += [fixed[:, :, 0][at_all, j], fixed[1:, :, 1][:, at_all], x[1:, 2][at_all], x[::-1][at_all, i], x[:, 1:2][at_all]]
                 return x.at[j].set(rs.tanh(sum(rs.sum(p * rs.sum(p)) for p in parts) + x[j]))
 
             return rs.loop(step, over=rs.arange(4), init=x)
@@ -135,4 +136,5 @@ def test_reads_by_index_of_parts(monkeypatch, rows):
         out = rs.vmap(one)(x, at)
         return [out, rs.grad(rs.sum(out**2), x)]
 
+    at_all = np.array([[0, 3], [5, 1]])
     agree(monkeypatch, build, numbers(rows, 7, 9), np.arange(rows) * 3 % 11)

@@ -10,7 +10,7 @@ use super::fusions::view_of;
 use super::rewritten::rewritten;
 use super::scan::known_shape;
 use crate::ir::op::{Gather, Index};
-use crate::ir::{Graph, Node, Op, Value};
+use crate::ir::{Coord, Graph, Node, Op, Value};
 use crate::types::shape::count;
 
 /// The step with parts taken of what is read; `None` where nothing is read of parts.
@@ -46,10 +46,11 @@ impl Part {
         let of = slice.ins[0];
         let (whole, own) = (known_shape(body, of).ok()?, known_shape(body, node.ins[0]).ok()?);
         let view = view_of(body, slice)?;
-        let straight =
-            view.0.iter().enumerate().all(|(axis, at)| at.start >= 0 && (at.step == 1 && at.axis == Some(axis) || own[axis] == 1));
-        let fits = |axis: &usize| own[*axis] == whole[*axis];
-        if own.len() != whole.len() || !straight || !gather.axes.iter().all(fits) || 2 * count(&own) < count(&whole) {
+        if own.len() != whole.len() || 2 * count(&own) < count(&whole) || gather.axes.iter().any(|&axis| own[axis] != whole[axis]) {
+            return None;
+        }
+        let straight = |(axis, at): (usize, &Coord)| at.start >= 0 && (at.step == 1 && at.axis == Some(axis) || own[axis] == 1);
+        if !view.0.iter().enumerate().all(straight) {
             return None;
         }
         let shape = known_shape(body, node.outs[0]).ok()?;
