@@ -4,6 +4,7 @@ use super::dynamic_slice::{self, reads_by_index};
 use super::kept::keeps_rows;
 use super::nested::{needs_extents_alone, picks, with_loops};
 use super::nodes::Lowering;
+use super::picks::LOOKED_AT;
 pub(super) use super::prepared::prepared;
 use super::rows::{is_small, own_rows, row_counts};
 use super::tables::{Elements, OpenTable, Table, Tables};
@@ -332,7 +333,8 @@ impl Kinds {
             Layout::Elements => body.const_value(v).is_some() && self.tabled(body, layout, v),
             Layout::Lanes(_) => body.const_value(v).is_some_and(|a| !is_uniform(a)),
             Layout::Rows(_) => {
-                let apart = |a| own_rows(a, layout) || self.tabled(body, layout, v);
+                // Of fewer constants one is chosen sooner than it is read.
+                let apart = |a: &Array| own_rows(a, layout) || a.len() > LOOKED_AT && self.tabled(body, layout, v);
                 !self.is_index(body, v) && body.const_value(v).is_some_and(apart)
             }
         };
