@@ -12,6 +12,9 @@ use rustc_hash::FxHashMap;
 /// Nodes of one fusion at most: the values of a place should find room in registers.
 const MEMBERS: usize = 64;
 
+/// Sums of so few numbers to one are computed together, whatever they are of.
+const SHORT: usize = 4096;
+
 /// The parts of a step in order, by the node that each is found under in the schedules.
 struct Parts<'a> {
     planner: &'a Planner<'a>,
@@ -69,8 +72,10 @@ impl Parts<'_> {
             Some(_) => folds.is_none() && leaf.view == whole,
             None => self.made.get(&leaf.value).is_none_or(|&made| made < at),
         });
-        // A call takes longer than what it does to a number.
-        let near = count(&b.space) == 1
+        // A call takes longer than what it does to a number, and much of what it takes to sum few to one.
+        let kept = |folds: &Folds| (0..b.space.len()).filter(|axis| !folds.axes.contains(axis)).all(|axis| b.space[axis] == 1);
+        let short = folds.as_ref().map_or(count(&b.space) == 1, |folds| count(&b.space) <= SHORT && kept(folds));
+        let near = short
             || b.leaves.iter().any(|leaf| result(leaf).is_some() || a.leaves.iter().any(|l| l.value == leaf.value && l.view == leaf.view));
         if !(fits && there && near) {
             return None;
