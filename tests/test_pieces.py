@@ -137,6 +137,20 @@ def test_sums_of_what_is_written_at_many_places(monkeypatch, dtype):
     agree(monkeypatch, build, (100 * u).astype(dtype) if dtype != "float32" else u.astype(dtype), np.array(3, dtype))
 
 
+def test_rows_written_at_many_places(monkeypatch):
+    """What is written has an axis of one more than what it is made of."""
+
+    def build(u, k):
+        def step(u):
+            n, places = u.shape[0], [(i, j) for i in range(6) for j in range(0, 8, 3)]
+            whole = sum(rs.zeros((6, 20)).at[i : i + 1, j : j + n].add(u * rs.reshape(k + i - j, (1, 1))) for i, j in places)
+            return rs.tanh(rs.sum(whole, axis=0)[2 : n + 2])
+
+        return rs.loop(step, init=u, n_steps=3)
+
+    agree(monkeypatch, build, numbers(11), np.array(0.3))
+
+
 def test_volumes(monkeypatch):
     def build(u, w):
         def step(u):

@@ -77,7 +77,9 @@ impl Site {
         let given = known_shape(body, node.ins[1]).ok()?;
         let one_each = given.len() == whole.len() && (0..whole.len()).all(|i| given[i] == ends[i] - starts[i]);
         let source = source(body, node.ins[1], uses, CHEAP)?;
-        (one_each && zeros(body, node.ins[0]) && count(&whole) <= LARGEST).then_some(Site { source, whole, starts, ends, mode })
+        let as_given = known_shape(body, source).is_ok_and(|shape| shape == given);
+        let fits = one_each && as_given && count(&whole) <= LARGEST;
+        (fits && zeros(body, node.ins[0])).then_some(Site { source, whole, starts, ends, mode })
     }
 }
 
