@@ -138,6 +138,9 @@ def main():
         print("JAX is not installed for this python: nothing is compared (--rscan-only times rscan alone)")
         return 0
     chosen = [m for m in models.find().values() if re.search(options.only, f"{m.name} {m.kind} {type(m).__module__}", re.IGNORECASE)]
+    if not chosen:
+        print(f"no model has {options.only!r} in its name, class or file")
+        return 2
     earlier = (
         {r["name"]: r["ratio"] for r in json.loads(pathlib.Path(options.against).read_text()) if "ratio" in r} if options.against else {}
     )
