@@ -9,11 +9,11 @@
 //! This is what the gradient of a stencil looks like that is written with slices. A walk over such a sum is cut, along each axis, wherever one of
 //! the places begins or ends; with a margin it is one walk. What is computed of a zero of the margin is not used: `a` may be infinite.
 
-use super::Lowered;
 use super::fusions::{CHEAP, elementwise, instructions};
 use super::pieces::{Pieces, too_many};
 use super::rewritten::{Image, rewritten};
 use super::scan::known_shape;
+use super::{Lowered, refuse};
 use crate::base::Id;
 use crate::ir::op::{BroadcastTo, Index, IndexWrite, Write};
 use crate::ir::{Graph, Node, NodeId, Op, Value};
@@ -39,7 +39,8 @@ struct Site {
 
 /// The margins of an array for a sum of these extents.
 struct Margin {
-    /// The places at which it is written last: so much lies before it.
+    /// The places at which it is written first, and last: so much lies before it.
+    least: Extents,
     most: Extents,
     /// The array with its margin, and true where it is the array.
     padded: Option<(Value, Value)>,
@@ -116,14 +117,13 @@ fn margins(sites: &FxHashMap<NodeId, Site>) -> FxHashMap<(Value, Extents), Margi
         };
         too_many((0..whole.len()).map(parts).product(), whole)
     });
-    let most = |group: &[&Site], axis: usize| group.iter().map(|site| site.starts[axis]).max().unwrap_or(0);
-    groups
-        .into_iter()
-        .map(|(key, group)| {
-            let most = (0..key.1.len()).map(|axis| most(&group, axis)).collect();
-            (key, Margin { most, padded: None })
-        })
-        .collect()
+    let margin = |((source, whole), group): ((Value, Extents), Vec<&Site>)| {
+        let starts = |axis: usize| group.iter().map(move |site| site.starts[axis]);
+        let least = (0..whole.len()).map(|axis| starts(axis).min().unwrap_or(0)).collect();
+        let most = (0..whole.len()).map(|axis| starts(axis).max().unwrap_or(0)).collect();
+        ((source, whole), Margin { least, most, padded: None })
+    };
+    groups.into_iter().map(margin).collect()
 }
 
 /// A step on its way.
@@ -138,12 +138,11 @@ impl Making<'_> {
     fn guarded(&mut self, out: &mut Graph, image: &Image, (id, node): (NodeId, &Node)) -> Lowered<Option<Value>> {
         let Some(site) = self.sites.get(&id) else { return Ok(None) };
         let key = (site.source, site.whole.clone());
-        let Some(Margin { most, padded }) = self.margins.get(&key) else { return Ok(None) };
-        let (starts, mode) = (site.starts.clone(), site.mode);
-        let (most, known) = (most.clone(), *padded);
-        let (padded, inside) = match known {
+        let Some(margin) = self.margins.get(&key) else { return Ok(None) };
+        let (starts, mode, most) = (site.starts.clone(), site.mode, margin.most.clone());
+        let (padded, inside) = match margin.padded {
             Some(padded) => padded,
-            None => self.padded(out, image[&key.0], (&key, &most))?,
+            None => self.padded(out, image[&key.0], &key)?,
         };
         let shift: Extents = most.iter().zip(&starts).map(|(most, start)| most - start).collect();
         let x = slice(out, padded, &shift, &key.1)?;
@@ -159,10 +158,10 @@ impl Making<'_> {
         Ok(Some(value))
     }
     /// The array with its margin, and where it is the array.
-    fn padded(&mut self, out: &mut Graph, x: Value, (key, most): (&(Value, Extents), &Extents)) -> Lowered<(Value, Value)> {
+    fn padded(&mut self, out: &mut Graph, x: Value, key: &(Value, Extents)) -> Lowered<(Value, Value)> {
         let (source, whole) = key;
         let own = known_shape(self.body, *source)?;
-        let least: Extents = (0..whole.len()).map(|axis| self.least(key, axis)).collect();
+        let Some(Margin { least, most, .. }) = self.margins.get(key) else { return refuse("a margin that nobody asked for") };
         let wide: Extents = (0..whole.len()).map(|axis| whole[axis] + most[axis] - least[axis]).collect();
         let dims: Vec<Value> = wide.iter().map(|&n| out.int(n as i64)).collect();
         let zero = out.number(self.body.ty(*source).dtype, 0.0);
@@ -174,11 +173,6 @@ impl Making<'_> {
         let inside = out.constant(inside(&wide, most, &own));
         self.margins.entry(key.clone()).and_modify(|margin| margin.padded = Some((padded, inside)));
         Ok((padded, inside))
-    }
-    /// The first place along an axis at which a source is written.
-    fn least(&self, key: &(Value, Extents), axis: usize) -> usize {
-        let group = self.sites.values().filter(|site| site.source == key.0 && site.whole == key.1);
-        group.map(|site| site.starts[axis]).min().unwrap_or(0)
     }
     /// What a value is of another array in place of its source.
     fn again(&self, out: &mut Graph, image: &Image, v: Value, (source, x): (Value, Value)) -> Lowered<Value> {
