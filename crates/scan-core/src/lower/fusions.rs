@@ -165,7 +165,7 @@ impl Fusions {
         let spent = if gathers { CHEAP + 1 } else { instructions(body, node) };
         let own: &[Use] = uses.get(&v).filter(|_| !outside.contains(&v)).map_or(&[], |u| u);
         let (role, own) = match own {
-            [first, others @ ..] if once(first, &shape, spaces) && others.iter().all(|u| u == first) => {
+            [first, others @ ..] if once(&first.1, &shape, &spaces[&first.0]) && others.iter().all(|u| u == first) => {
                 (Role::Inner(first.0), vec![first.clone()])
             }
             [only] if is_piece(body, only, &shape, spaces) => (Role::Inner(only.0), vec![only.clone()]),
@@ -276,25 +276,25 @@ fn put_together(
     Some(role)
 }
 
-/// True where a use reads each element of a value of this shape at one place at most.
-fn once((root, view, _): &Use, shape: &[usize], spaces: &FxHashMap<NodeId, Extents>) -> bool {
+/// True where a walk over so much reads each element of a value of this shape at one place at most.
+fn once(view: &View, shape: &[usize], space: &[usize]) -> bool {
     let walked = |axis: usize| view.0.iter().any(|c| c.axis == Some(axis));
-    shape.is_empty() || spaces[root].iter().enumerate().all(|(axis, &n)| n == 1 || walked(axis))
+    shape.is_empty() || space.iter().enumerate().all(|(axis, &n)| n == 1 || walked(axis))
 }
 
 /// True for the use of a value that is a piece of what is joined, along an axis that the piece has none of: no place of it is read twice.
 /// Along the last axis pieces are written apart, which takes longer than what is computed.
-fn is_piece(body: &Graph, (root, view, spent): &Use, shape: &[usize], spaces: &FxHashMap<NodeId, Extents>) -> bool {
+fn is_piece(body: &Graph, (root, view, _): &Use, shape: &[usize], spaces: &FxHashMap<NodeId, Extents>) -> bool {
     let Op::Join(join) = &body.nodes()[*root].op else { return false };
     let mut space = spaces[root].clone();
     space[join.axis] = 1;
     let last = join.axis + 1 == space.len();
-    !last && once(&(*root, view.clone(), *spent), shape, &FxHashMap::from_iter([(*root, space)]))
+    !last && once(view, shape, &space)
 }
 
 /// True where it is quicker to compute a value of so many instructions in each fusion that reads it.
 fn again(uses: &[Use], instructions: usize, shape: &[usize], spaces: &FxHashMap<NodeId, Extents>) -> bool {
-    let fits = |u: &Use| u.2 + instructions <= CHEAP && once(u, shape, spaces);
+    let fits = |u: &Use| u.2 + instructions <= CHEAP && once(&u.1, shape, &spaces[&u.0]);
     !shape.is_empty() && (1..=AGAIN).contains(&uses.len()) && uses.iter().all(fits)
 }
 

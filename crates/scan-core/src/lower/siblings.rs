@@ -1,6 +1,7 @@
 //! Fusions that walk the same places, made one with several results: where they read an array in common, or one reads what another makes, or
 //! where there is one place.
-//! Reductions along the same axes are made one where they read an array in common: an extreme and its index, a sum and a sum of squares.
+//! Reductions along the same axes are made one where they read an array in common: an extreme and its index, a sum and a sum of squares;
+//! and short ones to one number in any case.
 
 use super::fused::Schedules;
 use super::fusions::{Folds, Fusion, LEAVES, Leaf};

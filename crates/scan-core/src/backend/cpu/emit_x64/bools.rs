@@ -51,16 +51,16 @@ impl Emitter<'_> {
 
     /// Bytes become lanes, and those that are not zero ones.
     fn load_lanes(&mut self, lane: Lane, place: Place, copy: usize, reg: u8, temp: u8) {
-        let (x, all) = (vector(reg, 16), vector(reg, self.program.vector));
+        let x = vector(reg, 16);
         match (lane, self.masking(copy, true)) {
+            (Lane::Unit, Masking::None) => {
+                self.asm.fetch(self.lane_of_byte(), vector(reg, self.program.vector), place);
+                return self.ones(reg, temp);
+            }
             (Lane::Uniform, _) => self.asm.fetch(Code::VEX_Vpbroadcastb_xmm_xmmm8, x, place),
-            (Lane::Unit, Masking::None) => self.asm.fetch(self.lane_of_byte(), all, place),
             (_, masking) => self.load_each((place, lane), 1, x, masking != Masking::None),
         }
-        match (lane, self.masking(copy, true)) {
-            (Lane::Unit, Masking::None) => self.ones(reg, temp),
-            _ => self.bytes_to_lanes(reg, reg, temp),
-        }
+        self.bytes_to_lanes(reg, reg, temp);
     }
     /// Bytes of one register as lanes of another, those that are not zero all ones, by way of a third, which may be the first; without
     /// AVX-512.

@@ -71,12 +71,16 @@ impl Emitter<'_> {
         match (lane, masking) {
             (Lane::Unit, Masking::None) => return self.asm.fetch(widen, to, place),
             (Lane::Unit, _) if wide => return self.asm.masked_load(widen, to, place, masking),
-            (Lane::Uniform, _) => {
-                self.asm.fetch(encoded(BROADCAST, size, wide), vector(temp, 32), place);
-            }
+            (Lane::Uniform, _) => self.asm.fetch(encoded(BROADCAST, size, wide), vector(temp, 32), place),
             (lane, _) => self.load_each((place, lane), size, vector(temp, 16), masking != Masking::None),
         }
-        self.asm.two(widen, to, vector(temp, (bytes / 4 * size).max(16)));
+        self.widen(temp, reg, dtype);
+    }
+    /// Bytes or words of one register as numbers of 32 bits of another.
+    fn widen(&mut self, from: u8, reg: u8, dtype: DType) {
+        let bytes = self.program.row(4);
+        let from = vector(from, (bytes / 4 * dtype.size()).max(16));
+        self.asm.two(self.asm.code(widening(dtype), bytes), vector(reg, bytes), from);
     }
     /// Writes integers of few bits from a place on, by way of the vector register `temp`.
     pub(super) fn store_small(&mut self, mem: MemId, place: Place, copy: usize, reg: u8, temp: u8) {
@@ -116,7 +120,7 @@ impl Emitter<'_> {
     /// Reads elements of a byte or two of a table one by one; all lanes of the numbers are within it.
     pub(super) fn gather_small(&mut self, mem: MemId, dst: usize, index: usize) {
         let (dtype, wide) = (self.program.mems[mem].dtype, self.program.isa == Isa::Avx512);
-        let (size, bytes) = (dtype.size(), self.program.row(4));
+        let size = dtype.size();
         let uniform = self.program.values[self.virtuals[dst].val].uniform;
         let by = self.use_reg(index);
         let numbers = Place::at(Register::RSP, CALLS);
@@ -136,10 +140,7 @@ impl Emitter<'_> {
         match (dtype, wide) {
             (DType::Bool, true) => self.asm.binary(Code::EVEX_Vptestmb_kr_k1_xmm_xmmm128, mask(reg), x, Rm::Reg(temp), None, Masking::None),
             (DType::Bool, false) => self.bytes_to_lanes(temp, reg, temp),
-            _ => {
-                let from = vector(temp, (bytes / 4 * size).max(16));
-                self.asm.two(self.asm.code(widening(dtype), bytes), vector(reg, bytes), from);
-            }
+            _ => self.widen(temp, reg, dtype),
         }
         self.release(&[index]);
     }
