@@ -2,12 +2,13 @@
 
 use super::Lowered;
 use super::cuts::Cuts;
-use super::fusions::{Fusion, Fusions};
+use super::fusions::{Fusion, Fusions, Role};
 use super::in_place::late_reads;
 use super::mixed::Planner;
 use super::nodes::expressible;
 use super::scan::{Kind, known_shape};
 use super::schedule::{Failure, Of, Pass, Schedule, schedule};
+use crate::base::Id;
 use crate::ir::{Graph, NodeId, Value};
 use crate::plan::list::{At, Item, Place, Work};
 use crate::types::DType;
@@ -15,6 +16,12 @@ use rustc_hash::FxHashMap;
 
 /// The parts of fusions with their schedules, by root.
 pub(super) type Schedules = FxHashMap<NodeId, Vec<(Fusion, Schedule)>>;
+
+/// A root's parts, and the nodes whose roles they depend on.
+struct Scheduled {
+    parts: Vec<(Fusion, Schedule)>,
+    seen: Vec<NodeId>,
+}
 
 /// What is computed before the loop.
 #[derive(PartialEq, Eq)]
@@ -31,21 +38,22 @@ impl Planner<'_> {
     pub(super) fn fused(&self) -> Lowered<(Fusions, Schedules)> {
         let (body, kinds) = (self.body, self.kinds);
         let mut cuts = Cuts::default();
+        let (mut roles, mut known): (Vec<Role>, FxHashMap<NodeId, Scheduled>) = (vec![], FxHashMap::default());
         loop {
             let fusions = Fusions::new(body, kinds, &|n| expressible(body, n), &cuts);
-            let mut schedules = Schedules::default();
             let before = cuts.len();
             cuts.stored.extend(late_reads(body, &fusions));
             if cuts.len() > before {
                 continue;
             }
-            for id in body.nodes().ids() {
-                let scheduled = |fusion: Fusion| self.scheduled(&fusion).map(|schedule| (fusion, schedule));
-                let parts =
-                    fusions.fusion(body, kinds, id).and_then(|parts| parts.into_iter().map(scheduled).collect::<Result<Vec<_>, _>>());
-                match parts {
-                    Ok(parts) if parts.is_empty() => {}
-                    Ok(parts) => drop(schedules.insert(id, parts)),
+            // A cut leaves most fusions as they were.
+            known.retain(|_, scheduled| scheduled.seen.iter().all(|id| fusions.role[id.idx()] == roles[id.idx()]));
+            for id in body.nodes().ids().filter(|id| fusions.role[id.idx()] == Role::Root) {
+                if known.contains_key(&id) {
+                    continue;
+                }
+                match self.scheduled_root(&fusions, id) {
+                    Ok(scheduled) => drop(known.insert(id, scheduled)),
                     Err(Failure::Without(view)) => drop(cuts.alone.insert(view)),
                     Err(Failure::Apart) => cuts.reduced(body, &fusions, id),
                     Err(Failure::Wide) => cuts.wide(body, &fusions, id),
@@ -53,9 +61,15 @@ impl Planner<'_> {
                 }
             }
             if cuts.len() == before {
-                return Ok((fusions, schedules));
+                return Ok((fusions, known.into_iter().map(|(id, scheduled)| (id, scheduled.parts)).collect()));
             }
+            roles = fusions.role;
         }
+    }
+    fn scheduled_root(&self, fusions: &Fusions, root: NodeId) -> Result<Scheduled, Failure> {
+        let (parts, seen) = fusions.fusion(self.body, self.kinds, root)?;
+        let scheduled = |fusion: Fusion| self.scheduled(&fusion).map(|schedule| (fusion, schedule));
+        Ok(Scheduled { parts: parts.into_iter().map(scheduled).collect::<Result<_, _>>()?, seen })
     }
     pub(super) fn scheduled(&self, fusion: &Fusion) -> Result<Schedule, Failure> {
         let shapes = fusion.leaves.iter().map(|leaf| known_shape(self.body, leaf.value)).collect::<Lowered<Vec<_>>>()?;

@@ -193,18 +193,16 @@ impl Fusions {
         self.role[id.idx()] == Role::Copied
     }
 
-    /// The fusions that store a node's result: one, or one for each part that reads other pieces of what is put together.
-    pub fn fusion(&self, body: &Graph, kinds: &Kinds, root: NodeId) -> Result<Vec<Fusion>, Failure> {
-        if self.role[root.idx()] != Role::Root {
-            return Ok(vec![]);
-        }
+    /// The fusions that store a root's result: one, or one for each part that reads other pieces of what is put together. And the nodes
+    /// whose roles they depend on.
+    pub fn fusion(&self, body: &Graph, kinds: &Kinds, root: NodeId) -> Result<(Vec<Fusion>, Vec<NodeId>), Failure> {
         let node = &body.nodes()[root];
         let whole = match reduces(body, node) {
             Some(space) => space,
             None => known_shape(body, node.outs[0])?,
         };
         let mut open = vec![(Extents::from_elem(0, whole.len()), whole.clone())];
-        let mut made = vec![];
+        let (mut made, mut seen) = (vec![], vec![root]);
         while let Some((start, space)) = open.pop() {
             let mut walk = Walk {
                 fusions: self,
@@ -225,6 +223,10 @@ impl Fusions {
                 None => walk.node(root, &at, None),
             };
             let full = walk.full;
+            seen.extend(walk.known.keys().filter_map(|(v, _)| match body.def(*v) {
+                Def::Out(id, _) => Some(id),
+                Def::Param(_) => None,
+            }));
             match (result, walk.cut) {
                 (Ok(result), _) => {
                     let Walk { leaves, mut graph, .. } = walk;
@@ -245,7 +247,7 @@ impl Fusions {
                 (Err(e), None) => return Err(e.into()),
             }
         }
-        Ok(made)
+        Ok((made, seen))
     }
 }
 
