@@ -8,13 +8,12 @@ use super::tables::{Elements, Table};
 use super::value::{Layout, Val};
 use super::{Lowered, refuse};
 use crate::ir::op::ReduceKind;
-use crate::ir::{Graph, Value};
 use crate::kernel::{CarryId, Cmp, Lane, MemId, Reg, Un};
 use crate::scalar::ElemOp;
-use crate::types::{DType, Dim, Type};
+use crate::types::DType;
 use smallvec::smallvec;
 
-/// Instructions of a kernel, about, before its graph is no longer copied.
+/// Instructions of a kernel, about, before its graph is computed for no more elements.
 const LARGE: usize = 1500;
 
 /// An operand of a pass: what, its first element, how it depends on the lane, its stride along the steps and the axes around.
@@ -31,88 +30,85 @@ pub(super) struct Kerneled<'a> {
 }
 
 /// The graph of a fusion, once for each of some elements along a reduced axis.
-pub(super) struct Copies {
-    graph: Graph,
-    /// Per parameter: the leaf, the elements before its first, and how it depends on the lane.
-    params: Vec<(usize, isize, Lane)>,
-    /// Per leaf: how many elements it has, where it is a table.
-    tables: Vec<Option<usize>>,
+pub(super) struct Copies<'a> {
+    fusion: &'a Fusion,
+    /// What is read: the leaf, the elements before its first, and how it depends on the lane.
+    loads: Vec<(usize, isize, Lane)>,
+    /// Per copy, which of them its leaves are.
+    copies: Vec<Vec<usize>>,
 }
 
-impl Copies {
-    pub fn new(fusion: &Fusion, axes: &Axes, lanes: Option<usize>, along: Option<usize>, copies: usize) -> Lowered<Copies> {
+impl<'a> Copies<'a> {
+    pub fn new(fusion: &'a Fusion, axes: &Axes, lanes: Option<usize>, along: Option<usize>, copies: usize) -> Lowered<Copies<'a>> {
         Copies::made(fusion, axes, lanes, along.map(|a| (a, 0)), (None, copies))
     }
     /// Of the elements from one on.
-    pub fn behind(fusion: &Fusion, axes: &Axes, lanes: Option<usize>, along: (usize, usize), copies: usize) -> Lowered<Copies> {
+    pub fn behind(fusion: &'a Fusion, axes: &Axes, lanes: Option<usize>, along: (usize, usize), copies: usize) -> Lowered<Copies<'a>> {
         Copies::made(fusion, axes, lanes, Some(along), (None, copies))
     }
     /// Once for each place along an axis, or once, the lanes being elements of the reduced axis from one on.
-    pub fn cut(fusion: &Fusion, axes: &Axes, (lanes, from): (usize, usize), along: Option<usize>) -> Lowered<Copies> {
+    pub fn cut(fusion: &'a Fusion, axes: &Axes, (lanes, from): (usize, usize), along: Option<usize>) -> Lowered<Copies<'a>> {
         let copies = along.map_or(1, |axis| axes.extents[axis]);
         Copies::made(fusion, axes, Some(lanes), along.map(|a| (a, 0)), (Some((lanes, from)), copies))
     }
     /// `along`: the axis whose elements the copies are, and the first of them. `cut`: an axis that is walked from an element on.
     fn made(
-        fusion: &Fusion,
+        fusion: &'a Fusion,
         axes: &Axes,
         lanes: Option<usize>,
         along: Option<(usize, usize)>,
         (cut, copies): (Option<(usize, usize)>, usize),
-    ) -> Lowered<Copies> {
+    ) -> Lowered<Copies<'a>> {
         if copies * fusion.graph.nodes().len() > LARGE {
             return refuse("a reduction of large expressions");
         }
-        let tables = fusion.leaves.iter().map(|leaf| leaf.table).collect();
-        let mut all = Copies { graph: Graph::new(), params: vec![], tables };
-        let mut results = vec![];
-        let mut shared: Vec<Option<Value>> = vec![None; fusion.leaves.len()];
+        let mut all = Copies { fusion, loads: vec![], copies: vec![] };
         for copy in 0..copies {
-            let mut image = rustc_hash::FxHashMap::default();
-            for (leaf, &p) in fusion.graph.params().iter().enumerate() {
+            let mut own = vec![];
+            for leaf in 0..fusion.leaves.len() {
                 let stride = along.map_or(0, |(axis, _)| axes.operands[leaf].1[axis]);
-                let value = match shared[leaf].filter(|_| stride == 0) {
-                    Some(value) => value,
-                    None => {
-                        let skipped = cut.map_or(0, |(axis, from)| from as isize * axes.operands[leaf].1[axis]);
-                        let places = skipped + along.map_or(0, |(_, from)| (from + copy) as isize * stride);
-                        let lane = axes.lane(leaf, lanes);
-                        all.params.push((leaf, axes.operands[leaf].0 + places, lane));
-                        let elements = fusion.leaves[leaf].table.unwrap_or(if lane.varies() { 2 } else { 1 });
-                        all.graph.param(Type::new(fusion.graph.ty(p).dtype, [Dim::known(elements)]), None)
-                    }
-                };
-                shared[leaf] = Some(value);
-                image.insert(p, value);
+                let shared = all.copies.first().map(|first| first[leaf]).filter(|_| stride == 0);
+                own.push(shared.unwrap_or_else(|| {
+                    let skipped = cut.map_or(0, |(axis, from)| from as isize * axes.operands[leaf].1[axis]);
+                    let places = skipped + along.map_or(0, |(_, from)| (from + copy) as isize * stride);
+                    all.loads.push((leaf, axes.operands[leaf].0 + places, axes.lane(leaf, lanes)));
+                    all.loads.len() - 1
+                }));
             }
-            let made = all.graph.inline(&fusion.graph, &image, fusion.graph.results());
-            results.extend(made?);
+            all.copies.push(own);
         }
-        all.graph.set_results(results);
         Ok(all)
     }
 
     /// As instructions, with the fusion's leaves as operands that move along an axis by so many elements of it a step.
-    pub fn lower<'a>(&'a self, plan: &Plan, steps: Option<usize>, outer: &[usize], by: usize) -> Lowered<Kerneled<'a>> {
+    pub fn lower(&self, plan: &Plan, steps: Option<usize>, outer: &[usize], by: usize) -> Lowered<Kerneled<'a>> {
         self.lower_by(plan, |leaf| plan.stride(leaf, steps) * by as isize, outer)
     }
-    pub fn lower_by<'a>(&'a self, plan: &Plan, step: impl Fn(usize) -> isize, outer: &[usize]) -> Lowered<Kerneled<'a>> {
-        let mut k = Kerneled { lowering: Lowering::new(&self.graph, Layout::Lanes(2)), given: vec![], values: vec![] };
-        for (&p, &(leaf, first, lane)) in self.graph.params().iter().zip(&self.params) {
+    pub fn lower_by(&self, plan: &Plan, step: impl Fn(usize) -> isize, outer: &[usize]) -> Lowered<Kerneled<'a>> {
+        let graph = &self.fusion.graph;
+        let mut k = Kerneled { lowering: Lowering::new(graph, Layout::Lanes(1)), given: vec![], values: vec![] };
+        let mut loaded = vec![];
+        for &(leaf, first, lane) in &self.loads {
             let (step, outside) = (step(leaf), plan.along_axes(leaf, outer));
-            if let Some(elements) = self.tables[leaf] {
-                let table = k.table((Of::Leaf(leaf), first, Lane::Uniform, step, outside), self.graph.ty(p).dtype, elements);
-                k.lowering.bind(p, Val::Table(smallvec![elements], table));
-                continue;
-            }
-            let value = k.load_beside((Of::Leaf(leaf), first, lane, step, outside), self.graph.ty(p).dtype);
-            let lanes = self.graph.ty(p).dims[0].value().unwrap_or(1);
-            k.lowering.bind(p, Val::Regs(smallvec![lanes], vec![value]));
+            loaded.push(match self.fusion.leaves[leaf].table {
+                Some(elements) => {
+                    let table = k.table((Of::Leaf(leaf), first, Lane::Uniform, step, outside), self.fusion.element(leaf), elements);
+                    Val::Table(smallvec![elements], table)
+                }
+                None => {
+                    let value = k.load_beside((Of::Leaf(leaf), first, lane, step, outside), self.fusion.element(leaf));
+                    Val::Regs(smallvec![1], vec![value])
+                }
+            });
         }
-        k.lowering.run(self.graph.results())?;
-        for &v in self.graph.results() {
-            let value = k.lowering.regs(v)?[0];
-            k.values.push(value);
+        for copy in &self.copies {
+            k.lowering.clear();
+            graph.params().iter().zip(copy).for_each(|(&p, &load)| k.lowering.bind(p, loaded[load].clone()));
+            k.lowering.run(graph.results())?;
+            for &v in graph.results() {
+                let value = k.lowering.regs(v)?[0];
+                k.values.push(value);
+            }
         }
         Ok(k)
     }

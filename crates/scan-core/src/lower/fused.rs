@@ -5,7 +5,7 @@ use super::cuts::Cuts;
 use super::fusions::{Fusion, Fusions, Role};
 use super::in_place::late_reads;
 use super::mixed::Planner;
-use super::nodes::expressible;
+use super::nodes::instructions;
 use super::scan::{Kind, known_shape};
 use super::schedule::{Failure, Of, Pass, Schedule, schedule};
 use crate::base::Id;
@@ -37,10 +37,11 @@ impl Planner<'_> {
     /// computed alone.
     pub(super) fn fused(&self) -> Lowered<(Fusions, Schedules)> {
         let (body, kinds) = (self.body, self.kinds);
+        let lengths: Vec<Option<usize>> = body.nodes().iter().map(|node| instructions(body, node)).collect();
         let mut cuts = Cuts::default();
         let (mut roles, mut known): (Vec<Role>, FxHashMap<NodeId, Scheduled>) = (vec![], FxHashMap::default());
         loop {
-            let fusions = Fusions::new(body, kinds, &|n| expressible(body, n), &cuts);
+            let fusions = Fusions::new(body, kinds, &lengths, &cuts);
             let before = cuts.len();
             cuts.stored.extend(late_reads(body, &fusions));
             if cuts.len() > before {

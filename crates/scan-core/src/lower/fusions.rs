@@ -10,7 +10,6 @@ use super::{Lowered, refuse};
 use crate::base::Id;
 use crate::ir::op::{ReduceKind, SumTo};
 use crate::ir::{Coord, Def, EvalCx, Graph, Node, NodeId, Op, Value, View, Viewed};
-use crate::kernel::{Builder, Lane, Reg};
 use crate::types::shape::{Extents, count};
 use crate::types::{Array, DType, Dim, Type};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -106,8 +105,8 @@ pub(super) const CHEAP: usize = 3;
 const AGAIN: usize = 3;
 
 impl Fusions {
-    /// The fusions among the nodes of a step.
-    pub fn new(body: &Graph, kinds: &Kinds, eligible: &dyn Fn(&Node) -> bool, cuts: &Cuts) -> Fusions {
+    /// The fusions among the nodes of a step. `lengths`: per node, its instructions in a kernel, where it can be part of one.
+    pub fn new(body: &Graph, kinds: &Kinds, lengths: &[Option<usize>], cuts: &Cuts) -> Fusions {
         let live = body.needed(body.results());
         // What others than fusions read.
         let stored = cuts.stored.iter().map(|&id| body.nodes()[id].outs[0]);
@@ -122,7 +121,7 @@ impl Fusions {
             if !alone && view_of(body, node).is_none() {
                 fusions.reads.extend(Gathered::of(body, node).map(|read| (id, read)));
             }
-            let role = if alone { Role::Alone } else { fusions.role(body, id, eligible, (&outside, &mut uses, &mut spaces)) };
+            let role = if alone { Role::Alone } else { fusions.role(body, id, lengths[id.idx()], (&outside, &mut uses, &mut spaces)) };
             if role == Role::Alone || fusions.reads.contains_key(&id) {
                 outside.extend(&node.ins);
             }
@@ -135,7 +134,7 @@ impl Fusions {
         &self,
         body: &Graph,
         id: NodeId,
-        eligible: &dyn Fn(&Node) -> bool,
+        length: Option<usize>,
         (outside, uses, spaces): (&FxHashSet<Value>, &mut Uses, &mut FxHashMap<NodeId, Extents>),
     ) -> Role {
         let node = &body.nodes()[id];
@@ -159,10 +158,8 @@ impl Fusions {
             return Role::Root;
         }
         let gathers = self.reads.contains_key(&id);
-        if !gathers && (!elementwise(node) || !eligible(node)) || count(&shape) == 0 {
-            return Role::Alone;
-        }
-        let spent = if gathers { CHEAP + 1 } else { instructions(body, node) };
+        let length = if gathers { Some(CHEAP + 1) } else { length.filter(|_| elementwise(node)) };
+        let Some(spent) = length.filter(|_| count(&shape) > 0) else { return Role::Alone };
         let own: &[Use] = uses.get(&v).filter(|_| !outside.contains(&v)).map_or(&[], |u| u);
         let (role, own) = match own {
             [first, others @ ..] if once(&first.1, &shape, &spaces[&first.0]) && others.iter().all(|u| u == first) => {
@@ -298,22 +295,6 @@ fn is_piece(body: &Graph, (root, view, _): &Use, shape: &[usize], spaces: &FxHas
 fn again(uses: &[Use], instructions: usize, shape: &[usize], spaces: &FxHashMap<NodeId, Extents>) -> bool {
     let fits = |u: &Use| u.2 + instructions <= CHEAP && once(&u.1, shape, &spaces[&u.0]);
     !shape.is_empty() && (1..=AGAIN).contains(&uses.len()) && uses.iter().all(fits)
-}
-
-/// Instructions that a node is in a kernel.
-pub(super) fn instructions(body: &Graph, node: &Node) -> usize {
-    let Op::Elem(op) = &node.op else { return 1 };
-    let mut builder = Builder::new();
-    let ins: SmallVec<[Reg; 3]> = node
-        .ins
-        .iter()
-        .map(|&v| {
-            let mem = builder.mem(body.ty(v).dtype, Lane::Unit);
-            builder.load(mem)
-        })
-        .collect();
-    let made = builder.apply(*op, &ins);
-    made.map_or(usize::MAX / 2, |_| builder.kernel().body.len() - ins.len())
 }
 
 /// Extents of what a node reduces, where fusions can.

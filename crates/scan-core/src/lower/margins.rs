@@ -9,7 +9,8 @@
 //! This is what the gradient of a stencil looks like that is written with slices. A walk over such a sum is cut, along each axis, wherever one of
 //! the places begins or ends; with a margin it is one walk. What is computed of a zero of the margin is not used: `a` may be infinite.
 
-use super::fusions::{CHEAP, elementwise, instructions};
+use super::fusions::{CHEAP, elementwise};
+use super::nodes::instructions;
 use super::pieces::{Pieces, too_many};
 use super::rewritten::{Image, rewritten};
 use super::scan::known_shape;
@@ -90,7 +91,7 @@ fn source(body: &Graph, v: Value, uses: &[u32], most: usize) -> Option<Value> {
         return Some(v);
     }
     let node = body.node_of(v).filter(|n| elementwise(n) && !n.op.def().fallible(body, &n.ins))?;
-    let left = most.checked_sub(instructions(body, node))?;
+    let left = most.checked_sub(instructions(body, node)?)?;
     let mut wide = node.ins.iter().filter(|&&x| known_shape(body, x).is_ok_and(|s| count(&s) > 1));
     let first = *wide.next()?;
     wide.all(|&x| x == first).then(|| source(body, first, uses, left))?

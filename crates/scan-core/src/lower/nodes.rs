@@ -60,6 +60,10 @@ impl<'a> Lowering<'a> {
     pub fn bind(&mut self, v: Value, val: Val) {
         self.values[v.0 as usize] = Some(val);
     }
+    /// Forgets what was given and lowered. What the kernel computes already is not computed again.
+    pub(super) fn clear(&mut self) {
+        self.values.fill(None);
+    }
     /// A value that was given or lowered.
     pub fn value(&self, v: Value) -> Lowered<Val> {
         match &self.values[v.0 as usize] {
@@ -295,14 +299,19 @@ impl<'a> Lowering<'a> {
     }
 }
 
-/// True for an elementwise node that can be part of a kernel.
-pub fn expressible(graph: &Graph, node: &Node) -> bool {
-    let Op::Elem(op) = &node.op else { return true };
+/// Instructions that an elementwise node is in a kernel; none where it cannot be part of one.
+pub(super) fn instructions(graph: &Graph, node: &Node) -> Option<usize> {
+    let Op::Elem(op) = &node.op else { return Some(1) };
     let mut builder = Builder::new();
     let mut ins: SmallVec<[Reg; 3]> = SmallVec::new();
     for &v in &node.ins {
         let mem = builder.mem(graph.ty(v).dtype, crate::kernel::Lane::Unit);
         ins.push(builder.load(mem));
     }
-    builder.apply(*op, &ins).is_some()
+    builder.apply(*op, &ins).map(|_| builder.kernel().body.len() - ins.len())
+}
+
+/// True for an elementwise node that can be part of a kernel.
+pub fn expressible(graph: &Graph, node: &Node) -> bool {
+    instructions(graph, node).is_some()
 }

@@ -71,8 +71,8 @@ impl<'a> Plan<'a> {
         let outer = self.others(&[lanes, steps]);
         let out = self.axes.operands.len() - 1;
         let first = self.axes.operands[out].0;
-        let graph = Copies::new(self.fusion, self.axes, lanes, None, 1)?;
-        let mut k = graph.lower(self, steps, &outer, 1)?;
+        let copies = Copies::new(self.fusion, self.axes, lanes, None, 1)?;
+        let mut k = copies.lower(self, steps, &outer, 1)?;
         let lane = if self.extent(lanes) > 1 { Lane::Unit } else { Lane::Uniform };
         for (i, value) in k.values.clone().into_iter().enumerate() {
             k.store((Of::Out(i), first, lane, self.stride(out, steps), self.along_axes(out, &outer)), value);
@@ -120,8 +120,8 @@ impl<'a> Plan<'a> {
         let rest = self.others(&[lanes, reduced]);
         let (steps, outer) = (rest.last().copied(), &rest[..rest.len().saturating_sub(1)]);
         let copies = self.extent(reduced);
-        let graph = Copies::new(self.fusion, self.axes, lanes, reduced, copies)?;
-        let mut k = graph.lower(self, steps, outer, 1)?;
+        let copies = Copies::new(self.fusion, self.axes, lanes, reduced, copies)?;
+        let mut k = copies.lower(self, steps, outer, 1)?;
         let lane = if self.extent(lanes) > 1 { Lane::Unit } else { Lane::Uniform };
         for (i, &fold) in folds.iter().enumerate() {
             let values: Vec<Reg> = k.values.iter().copied().skip(i).step_by(folds.len()).collect();
@@ -140,8 +140,8 @@ impl<'a> Plan<'a> {
     fn chain(&mut self, folds: &[Fold], lanes: Option<usize>, steps: usize) -> Lowered<()> {
         let out = self.axes.operands.len() - 1;
         let outer = self.others(&[lanes, Some(steps)]);
-        let graph = Copies::new(self.fusion, self.axes, lanes, None, 1)?;
-        let mut k = graph.lower(self, Some(steps), &outer, 1)?;
+        let copies = Copies::new(self.fusion, self.axes, lanes, None, 1)?;
+        let mut k = copies.lower(self, Some(steps), &outer, 1)?;
         let lane = if self.extent(lanes) > 1 { Lane::Unit } else { Lane::Uniform };
         let along = self.along_axes(out, &outer);
         let n = self.axes.kept();
@@ -177,8 +177,8 @@ impl<'a> Plan<'a> {
         let outer = self.others(&[lanes, Some(reduced)]);
         let lane = if self.extent(lanes) > 1 { Lane::Unit } else { Lane::Uniform };
         let sums: Vec<Sum> = folds.iter().map(|&fold| self.sum(fold, count)).collect::<Lowered<_>>()?;
-        let graph = Copies::new(self.fusion, self.axes, lanes, Some(reduced), 8)?;
-        let mut k = graph.lower(self, Some(reduced), &outer, 8)?;
+        let copies = Copies::new(self.fusion, self.axes, lanes, Some(reduced), 8)?;
+        let mut k = copies.lower(self, Some(reduced), &outer, 8)?;
         let mut fills = vec![];
         for (s, sum) in sums.iter().enumerate() {
             for i in 0..8 {
@@ -206,8 +206,8 @@ impl<'a> Plan<'a> {
         let (out, n) = (self.axes.operands.len() - 1, self.axes.extents[reduced]);
         let rest = self.others(&[lanes, Some(reduced)]);
         let (steps, outer) = (rest.last().copied(), &rest[..rest.len().saturating_sub(1)]);
-        let graph = Copies::behind(self.fusion, self.axes, lanes, (reduced, n / 8 * 8), n % 8)?;
-        let mut k = graph.lower(self, steps, outer, 1)?;
+        let copies = Copies::behind(self.fusion, self.axes, lanes, (reduced, n / 8 * 8), n % 8)?;
+        let mut k = copies.lower(self, steps, outer, 1)?;
         let lane = if self.extent(lanes) > 1 { Lane::Unit } else { Lane::Uniform };
         let mut made: SmallVec<[Reg; SUMS]> = SmallVec::new();
         for (s, sum) in sums.iter().enumerate() {
@@ -260,8 +260,8 @@ impl<'a> Plan<'a> {
         let out = self.axes.operands.len() - 1;
         let outer = self.others(&[Some(lanes)]);
         let along: Vec<isize> = self.along_axes(out, &outer).iter().map(|s| s * row as isize).collect();
-        let graph = Copies::cut(self.fusion, self.axes, (lanes, from), None)?;
-        let mut k = graph.lower_by(self, |operand| self.stride(operand, Some(lanes)) * row as isize, &outer)?;
+        let copies = Copies::cut(self.fusion, self.axes, (lanes, from), None)?;
+        let mut k = copies.lower_by(self, |operand| self.stride(operand, Some(lanes)) * row as isize, &outer)?;
         let mut fills = vec![];
         match (fold, index) {
             (Fold::By(kind, dtype), None) => {

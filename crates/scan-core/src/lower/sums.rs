@@ -130,8 +130,8 @@ impl Plan<'_> {
         let (out, row) = (part.axes.operands.len() - 1, ROW as isize);
         let outer = plan.others(&[Some(part.lanes), copied]);
         let along: Vec<isize> = plan.along_axes(out, &outer).iter().map(|stride| stride * row).collect();
-        let graph = Copies::cut(self.fusion, &part.axes, (part.lanes, from), copied)?;
-        let mut k = graph.lower_by(&plan, |operand| plan.stride(operand, Some(part.lanes)) * row, &outer)?;
+        let copies = Copies::cut(self.fusion, &part.axes, (part.lanes, from), copied)?;
+        let mut k = copies.lower_by(&plan, |operand| plan.stride(operand, Some(part.lanes)) * row, &outer)?;
         let mut fills = vec![];
         for (i, value) in k.values.clone().into_iter().enumerate() {
             let (copy, &Partial { kind, dtype, rows }) = (i / partials.len(), &partials[i % partials.len()]);
