@@ -6,6 +6,7 @@
 use super::fused::Schedules;
 use super::fusions::{Folds, Fusion, LEAVES, Leaf};
 use super::mixed::Planner;
+use super::schedule::Schedule;
 use crate::ir::{Graph, NodeId, Value, View};
 use crate::types::shape::count;
 use rustc_hash::FxHashMap;
@@ -22,40 +23,71 @@ struct Parts<'a> {
     order: Vec<NodeId>,
     /// The part that makes a value.
     made: FxHashMap<Value, usize>,
+    /// What parts are made of several fusions, with their schedules where each is asked for at once.
+    joined: FxHashMap<NodeId, (Fusion, Option<Schedule>)>,
+    /// Fusions that are part of others.
+    within: Vec<NodeId>,
+    at_once: bool,
 }
 
 impl Planner<'_> {
     /// The order of a step's parts, fusions that can run with an earlier one being part of that.
     pub(super) fn joined(&self, order: &[NodeId], schedules: &mut Schedules) -> Vec<NodeId> {
-        let mut parts = Parts { planner: self, order: vec![], made: FxHashMap::default() };
+        // Most fusions have a schedule together: only where some have none is each looked at before the next.
+        let mut order_of = |at_once: bool| Parts::of(self, order, schedules, at_once);
+        order_of(false).or_else(|| order_of(true)).expect("each has a schedule that is looked at")
+    }
+}
+
+impl Parts<'_> {
+    /// The order, with the schedules as they are then; `None` where fusions that were joined have none.
+    fn of(planner: &Planner, order: &[NodeId], schedules: &mut Schedules, at_once: bool) -> Option<Vec<NodeId>> {
+        let (made, joined) = (FxHashMap::default(), FxHashMap::default());
+        let mut parts = Parts { planner, order: vec![], made, joined, within: vec![], at_once };
         for &id in order {
             let at = parts.earlier(id, schedules).unwrap_or(parts.order.len());
             if at == parts.order.len() {
                 parts.order.push(id);
             } else {
-                schedules.remove(&id);
+                parts.within.push(id);
             }
-            self.body.nodes()[id].outs.iter().for_each(|&v| {
+            planner.body.nodes()[id].outs.iter().for_each(|&v| {
                 parts.made.insert(v, at);
             });
         }
-        parts.order
+        let scheduled = |(id, (fusion, schedule)): (NodeId, (Fusion, Option<Schedule>))| {
+            let schedule = schedule.or_else(|| planner.scheduled(&fusion).ok())?;
+            Some((id, vec![(fusion, schedule)]))
+        };
+        let joined: Vec<_> = parts.joined.into_iter().map(scheduled).collect::<Option<_>>()?;
+        schedules.extend(joined);
+        parts.within.iter().for_each(|id| drop(schedules.remove(id)));
+        Some(parts.order)
     }
-}
 
-impl Parts<'_> {
     /// The part that a fusion was made part of.
-    fn earlier(&self, id: NodeId, schedules: &mut Schedules) -> Option<usize> {
+    fn earlier(&mut self, id: NodeId, schedules: &Schedules) -> Option<usize> {
         let [(own, _)] = &schedules.get(&id)?[..] else { return None };
         let first = own.leaves.iter().filter_map(|leaf| self.made.get(&leaf.value)).max().copied().unwrap_or(0);
         for at in (first..self.order.len()).rev() {
-            let Some([(other, _)]) = schedules.get(&self.order[at]).map(|parts| &parts[..]) else { continue };
+            let Some(other) = self.part(self.order[at], schedules) else { continue };
             let Some(both) = self.both(at, other, own) else { continue };
-            let Ok(schedule) = self.planner.scheduled(&both) else { continue };
-            schedules.insert(self.order[at], vec![(both, schedule)]);
+            let schedule = match self.at_once.then(|| self.planner.scheduled(&both)) {
+                Some(Err(_)) => continue,
+                schedule => schedule.and_then(Result::ok),
+            };
+            self.joined.insert(self.order[at], (both, schedule));
             return Some(at);
         }
         None
+    }
+    /// What a part is made of, where others can be joined to it.
+    fn part<'a>(&'a self, id: NodeId, schedules: &'a Schedules) -> Option<&'a Fusion> {
+        match (self.joined.get(&id), &schedules.get(&id)?[..]) {
+            (Some((joined, _)), _) => Some(joined),
+            (None, [(fusion, _)]) => Some(fusion),
+            _ => None,
+        }
     }
 
     /// Two fusions as one, the second of which can run where the first does.
