@@ -3,6 +3,10 @@
 use crate::base::clock::Instant;
 use crate::base::{Diagnostic, Result, Span};
 use crate::ir::{Def, EvalCx, Graph, Node, NodeId, Op, Value};
+#[cfg(debug_assertions)]
+use crate::ops::certain;
+#[cfg(debug_assertions)]
+use crate::types::shape::Extents;
 use crate::types::{Array, memory};
 use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
@@ -116,11 +120,15 @@ impl<G: Deref<Target = Graph>> Walk<G> {
         for (&v, &last) in node.ins.iter().zip(last) {
             ins.push(if last { take(slots, v)? } else { read(slots, v)? });
         }
+        #[cfg(debug_assertions)]
+        let given: Vec<Extents> = ins.iter().map(|a| SmallVec::from_slice(a.shape())).collect();
         let start = cx.profile.is_some().then(Instant::now);
         let outs = node.op.def().eval(cx, &mut ins).map_err(|e| blame(e, &node.op, node.span))?;
         if let (Some(start), Some(profile)) = (start, &mut cx.profile) {
             profile.op(node.op.name(), start.elapsed());
         }
+        #[cfg(debug_assertions)]
+        certain::check(&self.graph, node, &given, &outs);
         for (&v, a) in node.outs.iter().zip(outs) {
             slots[v.0 as usize] = Some(a);
         }

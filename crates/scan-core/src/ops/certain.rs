@@ -91,7 +91,7 @@ fn as_long(g: &Graph, node: &Node, v: Value, axis: usize) -> Option<(Value, Valu
     if node.op.properties().shape_only == [1] {
         return of(1, axis);
     }
-    if node.op.rows_of() == Some(0) && axis == 0 && g.ty(node.ins[0]).rank() > 0 {
+    if node.op.rows_of(g.ty(v).rank()) == Some(0) && axis == 0 && g.ty(node.ins[0]).rank() > 0 {
         return of(0, 0);
     }
     if let Some(scan) = node.op.as_scan() {
@@ -101,6 +101,21 @@ fn as_long(g: &Graph, node: &Node, v: Value, axis: usize) -> Option<(Value, Valu
     }
     let dim = &g.ty(v).dims[axis];
     node.ins.iter().enumerate().find_map(|(k, &x)| of(k, g.ty(x).dims.iter().position(|d| d == dim)?))
+}
+
+/// Looks whether what a node was given and made has the extents that are said to be certain.
+///
+/// # Panics
+/// Where it has not: a fault of [`told`].
+#[cfg(debug_assertions)]
+pub fn check(g: &Graph, node: &Node, given: &[crate::types::shape::Extents], made: &[crate::types::Array]) {
+    for (&v, made) in node.outs.iter().zip(made) {
+        for (axis, &n) in made.shape().iter().enumerate() {
+            let Some((from, _, of)) = as_long(g, node, v, axis) else { continue };
+            let Some(at) = node.ins.iter().position(|&x| x == from) else { continue };
+            assert_eq!(n, given[at][of], "`{}`: axis {axis} of its result is not as long as axis {of} of input {at}", node.op.name());
+        }
+    }
 }
 
 /// The value of an integer constant.

@@ -163,11 +163,13 @@ impl Op {
             Op::Qr(_) | Op::Eigh(_) | Op::Svd(_) | Op::Pinv(_) => Extents::Shapes,
         }
     }
-    /// The input that has as many rows as the result, where one certainly does.
-    pub fn rows_of(&self) -> Option<usize> {
+    /// The input that has as many rows as the result, which has so many axes, where one certainly does.
+    pub fn rows_of(&self, rank: usize) -> Option<usize> {
         match self {
             Op::IndexWrite(_) | Op::GatherWrite(_) | Op::Flip(_) => Some(0),
-            Op::LogMatMul(_) | Op::LogMatMulPowers(_) | Op::LogMatMulSums(_) | Op::LogMatMulQuotients(_) => Some(0),
+            Op::LogMatMulPowers(_) | Op::LogMatMulQuotients(_) => Some(0),
+            // Of a vector the result has as many elements as the matrix has columns.
+            Op::LogMatMul(_) | Op::LogMatMulSums(_) => (rank > 1).then_some(0),
             Op::LogMatMulLeft(_) => Some(3),
             op => match op.properties() {
                 Properties { makes: Makes::Same | Makes::Cast, .. } => Some(0),

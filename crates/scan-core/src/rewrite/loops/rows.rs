@@ -98,7 +98,7 @@ impl<'g> Prover<'g> {
             Op::Elem(_) => self.common(v, &ins),
             Op::Join(op) if op.axis == 0 => self.joined(&ins),
             Op::Index(op) => self.slice(&Pattern::parse(&op.pattern).ok()?, &ins),
-            op => op.rows_of().map(|k| self.rows(ins[k])),
+            op => op.rows_of(self.g.ty(v).rank()).map(|k| self.rows(ins[k])),
         }
     }
 
