@@ -78,40 +78,47 @@ fn rows(g: &Graph, node: &Node, v: Value) -> Option<Told> {
 }
 
 /// An axis of a value that certainly has as many elements as one of the result, and the input by way of which that is known.
-fn as_long(g: &Graph, node: &Node, v: Value, axis: usize) -> Option<(Value, Value, usize)> {
-    let of = |k: usize, axis: usize| Some((node.ins[k], node.ins[k], axis));
-    if let Some(perm) = node.op.permutes() {
-        return of(0, perm[axis]);
-    }
-    if let Some(&n) = node.ins.get(1 + axis).filter(|_| node.op.extents() == Extents::From(1) && node.op.broadcasts()) {
-        let counted = g.node_of(n)?;
-        let Op::DimOf(dim) = &counted.op else { return None };
-        return Some((counted.ins[0], n, dim.axis));
-    }
-    if node.op.properties().shape_only == [1] {
-        return of(1, axis);
-    }
-    if node.op.rows_of(g.ty(v).rank()) == Some(0) && axis == 0 && g.ty(node.ins[0]).rank() > 0 {
-        return of(0, 0);
-    }
-    if let Some(scan) = node.op.as_scan() {
-        // The rows of a state have the extents of the first.
-        let id = scan.states.ids().find(|&id| node.outs[scan.state_output(id)] == v)?;
-        return scan.init_input(id).filter(|_| axis > 0).and_then(|at| of(at, axis));
-    }
+type AsLong = Option<(Value, Value, usize)>;
+
+/// Where the result's axis is as long as one of an input.
+fn as_long(g: &Graph, node: &Node, v: Value, axis: usize) -> AsLong {
     let dim = &g.ty(v).dims[axis];
-    node.ins.iter().enumerate().find_map(|(k, &x)| of(k, g.ty(x).dims.iter().position(|d| d == dim)?))
+    let by_types = || node.ins.iter().find_map(|&x| Some((x, x, g.ty(x).dims.iter().position(|d| d == dim)?)));
+    by_op(g, node, v, axis).unwrap_or_else(by_types)
 }
 
-/// Looks whether what a node was given and made has the extents that are said to be certain.
+/// What the op itself says of that; `None` where it says nothing.
+fn by_op(g: &Graph, node: &Node, v: Value, axis: usize) -> Option<AsLong> {
+    let of = |k: usize, axis: usize| Some((node.ins[k], node.ins[k], axis));
+    if let Some(perm) = node.op.permutes() {
+        return Some(of(0, perm[axis]));
+    }
+    if let Some(&n) = node.ins.get(1 + axis).filter(|_| node.op.extents() == Extents::From(1) && node.op.broadcasts()) {
+        let Some(counted) = g.node_of(n) else { return Some(None) };
+        let Op::DimOf(dim) = &counted.op else { return Some(None) };
+        return Some(Some((counted.ins[0], n, dim.axis)));
+    }
+    if node.op.properties().shape_only == [1] {
+        return Some(of(1, axis));
+    }
+    if node.op.rows_of(g.ty(v).rank()) == Some(0) && axis == 0 && g.ty(node.ins[0]).rank() > 0 {
+        return Some(of(0, 0));
+    }
+    let scan = node.op.as_scan()?;
+    // The rows of a state have the extents of the first.
+    let id = scan.states.ids().find(|&id| node.outs[scan.state_output(id)] == v);
+    Some(id.and_then(|id| scan.init_input(id)).filter(|_| axis > 0).and_then(|at| of(at, axis)))
+}
+
+/// Looks whether what a node was given and made has the extents that its op says are certain.
 ///
 /// # Panics
-/// Where it has not: a fault of [`told`].
+/// Where it has not: a fault of [`by_op`].
 #[cfg(debug_assertions)]
 pub fn check(g: &Graph, node: &Node, given: &[crate::types::shape::Extents], made: &[crate::types::Array]) {
     for (&v, made) in node.outs.iter().zip(made) {
         for (axis, &n) in made.shape().iter().enumerate() {
-            let Some((from, _, of)) = as_long(g, node, v, axis) else { continue };
+            let Some((from, _, of)) = by_op(g, node, v, axis).flatten() else { continue };
             let Some(at) = node.ins.iter().position(|&x| x == from) else { continue };
             assert_eq!(n, given[at][of], "`{}`: axis {axis} of its result is not as long as axis {of} of input {at}", node.op.name());
         }
