@@ -113,7 +113,7 @@ fn by_op(g: &Graph, node: &Node, v: Value, axis: usize) -> Option<AsLong> {
 /// Looks whether what a node was given and made has the extents that its op says are certain.
 ///
 /// # Panics
-/// Where it has not: a fault of [`by_op`].
+/// Where it has not: a fault of what is said.
 #[cfg(debug_assertions)]
 pub fn check(g: &Graph, node: &Node, given: &[crate::types::shape::Extents], made: &[crate::types::Array]) {
     for (&v, made) in node.outs.iter().zip(made) {
