@@ -3,7 +3,7 @@
 Each function is as small as can be; figures are the best of several rounds, in microseconds per call, beside jax.jit where jax
 is installed (on NumPy arguments, its results waited for and made into NumPy arrays, which costs it no copy on the CPU).
 """
-import argparse, os, sys, timeit
+import argparse, functools, os, sys, timeit
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 os.environ.setdefault("JAX_ENABLE_X64", "1")
@@ -25,11 +25,18 @@ def best(call, rounds=200, seconds=0.001):
 
 
 def jitted():
+    """jax.jit, or None; with gradients where that is asked for. All of a result becomes arrays of NumPy's."""
     try:
         import jax
     except ImportError:
         return None
-    return lambda f: (lambda compiled: lambda *args: np.asarray(compiled(*args)))(jax.jit(f))
+    arrays = functools.partial(jax.tree.map, np.asarray)
+
+    def made(f, gradient=False):
+        compiled = jax.jit(jax.value_and_grad(f) if gradient else f)
+        return lambda *args: arrays(compiled(*args))
+
+    return made
 
 
 def gate(x, h, w, b):
@@ -49,6 +56,15 @@ def loops():
         yield f"{n} such step{'s' * (n > 1)} as a loop", best(lambda x=values[3 : 3 + n]: loop(x, *values[:3]))
 
 
+def structures(jit):
+    """What `rs.compile` and `rs.value_and_grad` make, of a dict and a number."""
+    given = {"x": np.linspace(0.0, 1.0, 4), "w": np.eye(4)}, 2.0
+    cost = lambda p, s: ((p["x"] @ p["w"]) * p["x"]).sum() * s
+    value, both = rs.compile(cost), rs.value_and_grad(cost)
+    yield "a dict of 2 arrays, and a float -> number", best(lambda: value(*given)), jit and best(lambda f=jit(cost): f(*given))
+    yield "the same -> number and gradient", best(lambda: both(*given)), jit and best(lambda f=jit(cost, gradient=True): f(*given))
+
+
 def rows():
     jit = jitted()
     jax = (lambda f, *args: best(lambda g=jit(f): g(*args))) if jit else (lambda f, *args: None)
@@ -63,6 +79,7 @@ def rows():
     bound = f.bind(y=1.0)
     yield "1 float, another fixed by bind", best(lambda: bound(1.5)), None
     yield "2 floats by name", best(lambda: f(x=1.5, y=1.0)), jax(lambda x, y: x * 2.0, 1.5, 1.0)
+    yield from structures(jit)
     for name, spent in loops():
         yield name, spent, None
     v = rs.vector("v")

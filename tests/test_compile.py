@@ -2,7 +2,9 @@
 
 import collections
 import dataclasses
+import gc
 import pickle
+import weakref
 from typing import Any
 
 import numpy as np
@@ -10,6 +12,8 @@ import pytest
 from helpers import same
 
 import rscan as rs
+from rscan import _tree
+from rscan._quick import fields_of
 
 
 def test_traced_once_per_dtype_and_rank():
@@ -346,3 +350,136 @@ def test_wrong_static_arguments():
     assert caught.value.code == "E0802"
     with pytest.raises(rs.RscanTypeError, match=r"rs\.compile\(static="):
         rs.compile(lambda x, flag: x if flag else 2 * x)(1.0, True)
+
+
+Pair = collections.namedtuple("Pair", "first second")
+
+
+def test_calls_alike_give_what_the_first_gave():
+    """The first call of a kind of arguments is traced, those after it go another way."""
+    a, b = np.arange(3.0), np.array([2.0, 4.0, 8.0])
+    calls: list[tuple[Any, ...]] = [
+        (a, b),
+        (a.astype("float32"), 2),
+        (2, True),
+        (np.int64(3), np.float32(2)),
+        ({"x": a, "y": [b, a]}, 1.5),
+        ({"y": [b, a], "x": a}, 1.5),
+        ((a, (b, 2.0)), [1.0, 2.0, 3.0]),
+        (Pair(a, Model(b, None)), "text"),
+        (Model(1.0, {"w": np.int8(3)}), None),
+        (a.astype(">f8"), b[::-1]),
+        (np.array(2.0), a[:0]),
+    ]
+
+    @rs.compile
+    def f(x, y=2.0):
+        leaves, tree = _tree.flatten((x, y), lambda v: isinstance(v, rs.Variable))
+        x, y = tree.build(iter([v if v is None or isinstance(v, str) else v * 2 for v in leaves]))
+        return {"x": x, "y": y, "kept": (None, "text")}
+
+    for args in calls:
+        first = f(*args)
+        for again in (f(*args), f(args[0], y=args[1])):
+            assert list(again) == list(first) and again["kept"] == (None, "text")
+            same_structure(first, again)
+
+
+def same_structure(first: Any, again: Any) -> None:
+    assert type(first) is type(again)
+    if isinstance(first, dict):
+        assert list(first) == list(again)
+        first, again = list(first.values()), list(again.values())
+    if dataclasses.is_dataclass(first):
+        first, again = list(vars(first).values()), list(vars(again).values())
+    if isinstance(first, (list, tuple)):
+        for one, other in zip(first, again, strict=True):
+            same_structure(one, other)
+    elif isinstance(first, np.ndarray):
+        same(again, first)
+    else:
+        assert first == again
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32", "float64"])
+def test_results_without_axes_are_numbers_of_their_dtype(dtype):
+    f = rs.compile(lambda x: (x[1], x))
+    x = np.array([0, 1]).astype(dtype)
+    for _ in range(3):
+        one, all = f(x)
+        assert type(one) is np.dtype(dtype).type and one == x[1]
+        same(all, x)
+
+
+def test_numbers_that_do_not_fit_are_errors_in_later_calls_as_in_the_first():
+    f = rs.compile(lambda n: n + 1)
+    assert f(1) == 2 and f(2) == 3
+    with pytest.raises((rs.RscanError, OverflowError)):
+        f(2**70)
+    assert f(3) == 4
+
+
+def test_structures_that_hold_themselves_or_are_deep():
+    f = rs.compile(lambda x: 1.0)
+    x: Any = {}
+    x["x"] = x
+    for _ in range(2):
+        with pytest.raises(RecursionError):
+            f(x)
+    deep: Any = np.ones(2)
+    for _ in range(100):
+        deep = (deep,)
+    g = rs.compile(lambda x: rs.sum(_tree.flatten(x)[0][0]))
+    assert [float(g(deep)) for _ in range(3)] == [2.0, 2.0, 2.0]
+
+
+def test_keys_that_change_their_dict_do_no_harm():
+    class Key(str):
+        def __hash__(self):
+            given.pop("b", None)
+            return super().__hash__()
+
+        __eq__ = str.__eq__
+
+    given: dict[str, Any] = {}
+    f = rs.compile(lambda x: rs.sum(x["a"]))
+    for _ in range(3):
+        given.clear()
+        given.update({"a": np.ones(2)})
+        given[Key("c")] = np.ones(3)
+        given["b"] = np.ones(1)
+        assert f(given) == 2.0
+
+
+def test_what_remembers_a_class_goes_with_it():
+    def made() -> weakref.ref[Any]:
+        @dataclasses.dataclass
+        class Own:
+            w: Any
+
+            step = rs.compile(lambda self: rs.sum(self.w))
+
+        own = Own(np.ones(3))
+        assert own.step() == 3.0 and own.step() == 3.0
+        fields_of.cache_clear()
+        return weakref.ref(Own)
+
+    gone = made()
+    gc.collect()
+    assert gone() is None
+
+
+def test_errors_of_later_calls_say_what_those_of_the_first_say():
+    @rs.compile
+    def f(x, h):
+        return rs.scan(lambda row, h: row @ h, sequences=x, outputs_info=h)[0]
+
+    def error(*args: Any) -> str:
+        with pytest.raises(rs.ShapeError) as caught:
+            f(*args)
+        return str(caught.value)
+
+    bad = np.ones((2, 3, 3)), np.ones(4)
+    first = error(*bad)
+    assert f(np.ones((2, 3, 3)), np.ones(3)).shape == (2, 3)
+    assert error(*bad) == first

@@ -1,7 +1,7 @@
 """The core: expressions, loops, gradients and functions. What users see is written on top of it."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Self, TypedDict, final
 
 import numpy as np
@@ -249,6 +249,21 @@ class Caller:
     def __call__(self, *args: Any, **named: Any) -> Any: ...
     def _run(self, args: tuple[np.ndarray, ...], out: Any = None) -> Any: ...
     def _entry(self) -> EntryPoint: ...
+
+@disjoint_base
+class Dispatcher:
+    """The base of the class of compiled functions: calls with arguments like those of an earlier call take no Python code."""
+
+    def __new__(cls, *_args: Any, **_named: Any) -> Self: ...
+    def _remember(self, args: tuple[Any, ...], named: dict[str, Any], function: Caller, results: Results) -> None: ...
+    def __call__(self, *args: Any, **named: Any) -> Any: ...
+
+@final
+class Results:
+    """How results are put together: their structure, and the texts and Nones in it, which are no values."""
+
+    def __new__(cls, tree: Any, kept: dict[int, Any]) -> Self: ...
+    def build(self, values: Iterable[Any], numbers: bool = False) -> Any: ...
 
 @final
 class EntryPoint:

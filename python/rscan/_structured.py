@@ -7,7 +7,7 @@ from typing import Any
 
 from . import _tree
 from ._calling import Bound
-from ._quick import builder
+from ._native import Results
 from .compile import _is_leaf
 from .function import Function, Out
 from .session import Session
@@ -38,18 +38,17 @@ class _Builder:
     """Puts results together: the structure, and the texts and Nones in it, which are no values."""
 
     def __init__(self, outputs: Any) -> None:
-        found, self.tree = _tree.flatten(outputs, _is_output)
-        self.kept = {i: v for i, v in enumerate(found) if v is None or isinstance(v, str)}
-        self.values = [v for i, v in enumerate(found) if i not in self.kept]
-        names = _tree.paths(self.tree)
+        found, tree = _tree.flatten(outputs, _is_output)
+        kept = {i: v for i, v in enumerate(found) if v is None or isinstance(v, str)}
+        self._results = Results(tree, kept)
+        self.values = [v for i, v in enumerate(found) if i not in kept]
+        names = _tree.paths(tree)
         #: A name for each value, where the structure has names.
-        self.names = [n for i, n in enumerate(names) if i not in self.kept] if self.tree.keys else None
+        self.names = [n for i, n in enumerate(names) if i not in kept] if tree.keys else None
 
     def build(self, values: Any) -> Any:
         """The structure with these values."""
-        given = iter(values)
-        total = len(self.kept) + len(values)
-        return builder(self.tree)(iter([self.kept[i] if i in self.kept else next(given) for i in range(total)]))
+        return self._results.build(values)
 
     def take_apart(self, out: Any) -> Any:
         """The arrays of `out=`, in their order."""

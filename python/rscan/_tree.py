@@ -19,7 +19,10 @@ class Tree(NamedTuple):
         """A value of this structure."""
         if self.kind is None:
             return next(leaves)
-        items = [child.build(leaves) for child in self.children]
+        return self.assemble([child.build(leaves) for child in self.children])
+
+    def assemble(self, items: list[Any]) -> Any:
+        """A value of this structure, which is no leaf, with these parts."""
         if self.kind == "dict":
             return dict(zip(self.keys, items, strict=True))
         if self.kind == "dataclass":

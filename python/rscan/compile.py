@@ -15,13 +15,12 @@ from typing import TYPE_CHECKING, Any, Generic, overload
 import numpy as np
 
 from . import _tree
-from ._native import DeviceArray
+from ._native import DeviceArray, Dispatcher, Results
 from ._pickle import Made
 from ._progress import teller
-from ._quick import Marker, builder, kind_of, marked
+from ._quick import Marker, marked
 from ._spans import here, of_function
 from ._tracing import traced
-from .config import config
 from .dtypes import as_array, is_foreign, no_array, short, what_to_do
 from .errors import RscanError, RscanTypeError, ScanTypeError, ShapeError
 from .function import Function, function
@@ -31,21 +30,6 @@ from .updates import OrderedUpdates
 from .variable import DTYPES, Variable, as_variable, is_weak, weak_dtype
 
 __all__ = ["Compiled", "compile"]
-
-
-class _Results:
-    """How results are put together: their structure, and the texts and Nones in it, which are no values."""
-
-    def __init__(self, tree: _tree.Tree, kept: dict[int, Any], total: int) -> None:
-        self.kept, self.total = kept, total
-        self._build = builder(tree)
-
-    def of(self, values: list[Any]) -> Any:
-        """With these values; those without axes are numbers."""
-        leaves = iter([v if v.ndim or type(v) is DeviceArray else v[()] for v in values])
-        if self.kept:
-            leaves = iter([self.kept[i] if i in self.kept else next(leaves) for i in range(self.total)])
-        return self._build(leaves)
 
 
 if TYPE_CHECKING:
@@ -63,7 +47,7 @@ else:
     P, R = ParamSpec("P"), TypeVar("R")
 
 
-class Compiled(Made, Generic[P, R]):
+class Compiled(Dispatcher, Made, Generic[P, R]):
     """A function of arrays, numbers and structures of these (dicts, lists, tuples, dataclasses). Other arguments, such as
     strings and None, are passed on as they are, and each value of theirs is compiled for itself.
 
@@ -93,10 +77,7 @@ class Compiled(Made, Generic[P, R]):
         self._fills = not isinstance(fn, Made)
         #: Arguments that the function gets as they are.
         self._static = static
-        self._variants: dict[Any, tuple[Function, _Results]] = {}
-        #: Variants by the types of arguments: the way of calls in a loop, as optimisers make them. With each, where its inputs stand among
-        #: the leaves of the arguments, or the value of an argument that is left out; None where they are the leaves in order.
-        self._quick: dict[Any, tuple[Function, _Results, list[Any] | None]] = {}
+        self._variants: dict[Any, tuple[Function, Results]] = {}
         self._lock = threading.Lock()
         functools.update_wrapper(self, fn, updated=())
 
@@ -124,36 +105,19 @@ class Compiled(Made, Generic[P, R]):
             e: Operand,
             /,
         ) -> R: ...
+        def __call__(self, *args: Any, **named: Any) -> Any: ...
 
-    def __call__(self, *args: Any, **named: Any) -> Any:
-        """The values for these arguments. Called with variables, the expression itself."""
-        given: list[Any] = []
-        kind = None if self._static else kind_of(args, named, given)
-        found = None if kind is None else self._quick.get((config.floatX, kind))
-        if found is None:
-            return self._general(args, named, kind)
-        compiled, out, order = found
-        if order is not None:
-            given = [given[i] if type(i) is int else i.value for i in order]
-        double = config.floatX == "float64"
-        arrays = [v if type(v) in _TAKEN or (double and type(v) is float) else _array(v, "?") for v in given]
-        try:
-            return out.of(compiled(*arrays))
-        except RscanError as error:
-            self._advise(error, args, named)
-            raise
-
-    def _general(self, args: tuple[Any, ...], named: dict[str, Any], kind: Any) -> Any:
-        """A call with arguments of any kind; the next one with such arguments is quick."""
+    def _general(self, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        """A call with arguments of any kind. Those with arguments like them take no Python code from then on."""
         leaves, tree, static, names = self._flat(args, named)
         if any(isinstance(v, Variable) for v in leaves):
             return self._fn(*args, **named)
         arrays = _arrays(leaves, tree, names)
         compiled, out = self._variant(arrays, tree, static, names)
-        if kind is not None:
-            self._quick[config.floatX, kind] = compiled, out, self._order(args, named)
+        if not self._static:
+            self._remember(args, named, compiled, out)
         try:
-            return out.of(compiled(*arrays))
+            return out.build(compiled(*arrays), numbers=True)
         except RscanError as error:
             self._advise(error, args, named)
             raise
@@ -176,13 +140,14 @@ class Compiled(Made, Generic[P, R]):
             return
 
     def _order(self, args: tuple[Any, ...], named: dict[str, Any]) -> list[Any] | None:
-        """Where the inputs of a variant stand among the leaves of its arguments."""
+        """Per input of a variant the number of its leaf among those of the arguments, or, in a list, the value of an argument that is left
+        out; None where the leaves are the inputs in order."""
         count = [0]
         bound = self._signature.bind(*[marked(v, count) for v in args], **{k: marked(v, count) for k, v in named.items()})
         if self._fills:
             bound.apply_defaults()
         leaves, _ = _tree.flatten(dict(bound.arguments), lambda v: isinstance(v, Marker) or _is_leaf(v))
-        order = [v.at if isinstance(v, Marker) else _Default(v) for v in leaves if isinstance(v, Marker) or _is_value(v)]
+        order = [v.at if isinstance(v, Marker) else [v] for v in leaves if isinstance(v, Marker) or _is_value(v)]
         return None if order == list(range(count[0])) else order
 
     def lower(self, *args: Any, **named: Any) -> Function:
@@ -245,7 +210,7 @@ class Compiled(Made, Generic[P, R]):
         places, needed = compiled._native.stepwise()
         before = dict(places)
         given = {i: a for i, a in enumerate(arrays) if i in needed or (i in before and (before[i] or len(a)))}
-        return CompiledSession(compiled, out.of, given)
+        return CompiledSession(compiled, functools.partial(out.build, numbers=True), given)
 
     @property
     def n_variants(self) -> int:
@@ -332,7 +297,7 @@ class Compiled(Made, Generic[P, R]):
                 notes.append(f"argument `{name}` of {self._name}() is a tuple, which the function gets as one: np.array(…) makes an array")
         return notes
 
-    def _variant(self, arrays: list[np.ndarray], tree: _tree.Tree, static: tuple[Any, ...], names: list[str]) -> tuple[Function, _Results]:
+    def _variant(self, arrays: list[np.ndarray], tree: _tree.Tree, static: tuple[Any, ...], names: list[str]) -> tuple[Function, Results]:
         key = (tree, static, tuple((a.dtype.name, a.ndim) for a in arrays))
         try:
             found = self._variants.get(key)
@@ -348,7 +313,7 @@ class Compiled(Made, Generic[P, R]):
                 self._variants[key] = found
         return found
 
-    def _trace(self, arrays: list[np.ndarray], tree: _tree.Tree, static: tuple[Any, ...], names: list[str]) -> tuple[Function, _Results]:
+    def _trace(self, arrays: list[np.ndarray], tree: _tree.Tree, static: tuple[Any, ...], names: list[str]) -> tuple[Function, Results]:
         inputs = [tensor(a.dtype.name, [None] * a.ndim, n) for a, n in zip(arrays, names, strict=True)]
         result = self._result(inputs, arrays, tree, static)
         if result is None or isinstance(result, OrderedUpdates):
@@ -361,7 +326,7 @@ class Compiled(Made, Generic[P, R]):
         compiled = function(inputs, variables, name=self._name, **options)
         if getattr(self._fn, "__doc__", None):
             compiled._say(inspect.getdoc(self._fn), {})
-        return compiled, _Results(out, kept, len(outputs))
+        return compiled, Results(out, kept)
 
 
 class _Static:
@@ -375,10 +340,6 @@ class _Static:
 
     def __hash__(self) -> int:
         return hash(self.value)
-
-
-#: Functions take these as they are, where the types are those of the variant.
-_TAKEN: tuple[type, ...] = (np.ndarray, np.float64, DeviceArray)
 
 
 def _is_leaf(value: Any) -> bool:
@@ -430,13 +391,6 @@ def _array(value: Any, name: str) -> np.ndarray:
         text = f"argument `{name}` is an array of {array.dtype}"
         raise RscanTypeError(text, code="E0508", labels=[(here(), "")], helps=what_to_do(value, array))
     return array
-
-
-class _Default:
-    """The value of an argument that is left out."""
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
 
 
 def compile(

@@ -226,6 +226,18 @@ fn to_numpy_as<T: Element + numpy::Element>(py: Python<'_>, mut array: Array) ->
     if done < 0 { Err(PyErr::fetch(py)) } else { Ok(out) }
 }
 
+/// The one element of an array without axes, as a number of NumPy's.
+///
+/// # Errors
+/// Python's own.
+pub fn to_number<'py>(py: Python<'py>, array: &Array) -> PyResult<Bound<'py, PyAny>> {
+    dispatch!(array.dtype(), T => {
+        let value = array.as_slice::<T>()[0];
+        // SAFETY: NumPy copies one element of T's size, and takes no reference of the dtype's.
+        unsafe { Bound::from_owned_ptr_or_err(py, PY_ARRAY_API.PyArray_Scalar(py, (&raw const value).cast_mut().cast(), descr(py, T::DTYPE).as_dtype_ptr(), null_mut())) }
+    })
+}
+
 /// A new array with memory of its own, not yet filled, or at `data`, which the caller keeps alive.
 fn new_array<'py, T: numpy::Element>(py: Python<'py>, shape: &[usize], data: *mut c_void) -> PyResult<Bound<'py, PyAny>> {
     let flags = if data.is_null() { 0 } else { NPY_ARRAY_WRITEABLE };

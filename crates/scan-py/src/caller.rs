@@ -85,7 +85,7 @@ impl Form {
 type Values = SmallVec<[Array; 6]>;
 
 /// What the caller gave, in order of the inputs.
-type Given<'py> = SmallVec<[Bound<'py, PyAny>; 6]>;
+pub type Given<'py> = SmallVec<[Bound<'py, PyAny>; 6]>;
 
 #[pymethods]
 impl Caller {
@@ -180,6 +180,22 @@ impl Caller {
             let values = parts.arguments(py, &given).ok_or_else(|| misuse("arguments are plain arrays of their inputs' types"))?;
             parts.call(slf, &given, &values, out.cloned())
         })
+    }
+}
+
+impl Caller {
+    /// The outputs of a call with these arguments in order; `None` where one has to be converted.
+    ///
+    /// # Errors
+    /// What the call finds.
+    pub fn outputs(&self, py: Python<'_>, given: &[Bound<'_, PyAny>]) -> PyResult<Option<Vec<Array>>> {
+        let Some(parts) = self.0.get().filter(|parts| parts.quick) else { return Ok(None) };
+        let Some(values) = parts.arguments(py, given) else { return Ok(None) };
+        parts.run(py, &values, parts.function.get().accept()).map(Some)
+    }
+    /// Results come to the host.
+    pub fn fetches(&self) -> bool {
+        self.0.get().is_none_or(|parts| parts.function.get().fetch)
     }
 }
 

@@ -5,6 +5,7 @@ mod array;
 mod call;
 mod caller;
 mod device;
+mod dispatcher;
 mod dlpack;
 mod entry;
 mod errors;
@@ -14,6 +15,7 @@ mod module;
 mod progress;
 mod reflect;
 mod reserve;
+mod results;
 mod session;
 mod shared;
 mod span;
@@ -39,6 +41,8 @@ mod _native {
     #[pymodule_export]
     use super::device::{DeviceArray, device_bytes, to_device};
     #[pymodule_export]
+    use super::dispatcher::Dispatcher;
+    #[pymodule_export]
     use super::entry::EntryPoint;
     #[pymodule_export]
     use super::errors::error_page;
@@ -50,6 +54,8 @@ mod _native {
     use super::module::{Module, load, load_params, save, save_params};
     #[pymodule_export]
     use super::reflect::{catalogue, structural_ops, structural_table};
+    #[pymodule_export]
+    use super::results::Results;
     #[pymodule_export]
     use super::session::{Session, step_all};
     #[pymodule_export]

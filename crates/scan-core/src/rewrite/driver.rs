@@ -58,8 +58,8 @@ pub fn optimise(graph: impl Into<Arc<Graph>>, options: &Options) -> Result<(Arc<
     }
     let of = |stage: Stage| passes.iter().copied().filter(|p| p.stage == stage).collect::<Vec<&Pass>>();
     let (rules, loops, last) = (of(Stage::Always), of(Stage::Loops), of(Stage::Last));
-    let cx =
-        Cx { report: Report::default(), speculate: !graph.whole().user_ops, whole: Whole::new(graph.clone()), scan: None, alike: vec![] };
+    let speculate = options.speculates() && !graph.whole().user_ops;
+    let cx = Cx { report: Report::default(), speculate, whole: Whole::new(graph.clone()), scan: None, alike: vec![] };
     let mut driver = Driver { cx, present: Present::of(&graph), graph };
     driver.all(&rules)?;
     for round in 1..=ROUNDS[1] {

@@ -39,6 +39,8 @@ pub struct Options {
     level: Level,
     /// Passes that do not run, by our names.
     excluding: BTreeSet<&'static str>,
+    /// Nothing is moved to where it might fail though nobody needs it there.
+    certain: bool,
 }
 
 impl Options {
@@ -66,7 +68,7 @@ impl Options {
     /// Every pass that keeps every bit.
     pub fn exact() -> Options {
         let others = PASSES.iter().filter(|p| p.exact == Exact::No).map(|p| p.name);
-        Options { level: Level::FastRun, excluding: others.collect() }
+        Options { excluding: others.collect(), ..Options::default() }
     }
     /// Only the passes of these names, whatever the level.
     ///
@@ -75,11 +77,20 @@ impl Options {
     pub fn only<S: AsRef<str>>(names: &[S]) -> Result<Options> {
         let wanted = Options::full().excluding(names)?.excluding;
         let others = PASSES.iter().map(|p| p.name).filter(|n| !wanted.contains(n));
-        Ok(Options { level: Level::FastRun, excluding: others.collect() })
+        Ok(Options { excluding: others.collect(), ..Options::default() })
     }
     /// The same at a level.
     pub fn at(self, level: Level) -> Options {
         Options { level, ..self }
+    }
+    /// The same, but that nothing is moved to where it might fail though nobody needs it there: no run has to be done again by the graph as it
+    /// was written.
+    pub(crate) fn certain(self) -> Options {
+        Options { certain: true, ..self }
+    }
+    /// Whether computation may be moved to where it might fail though nobody needs it there.
+    pub(crate) fn speculates(&self) -> bool {
+        !self.certain
     }
     /// The same without the passes of these names, ours or Theano's. A name that Theano has for something that rscan does not do
     /// separately excludes nothing.

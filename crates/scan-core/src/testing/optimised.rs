@@ -2,7 +2,6 @@
 
 use super::check::Fault;
 use super::nd::Nd;
-use crate::base::Result;
 use crate::eval;
 use crate::ir::verify::verify;
 use crate::ir::{EvalCx, Graph};
@@ -53,8 +52,11 @@ fn one(graph: &Graph, args: &[Array], values: &[Array], options: &Options, name:
         return Ok(false);
     }
     verify(&better).map_err(told)?;
-    let got: Result<Vec<Array>> = eval::run(&better, &mut EvalCx::new(), args);
-    let got = got.map_err(|e| fault(name, &format!("{}: {} {:?}\n{}", e.code, e.title, e.notes, better.to_text("f"))))?;
+    let got = match eval::run(&better, &mut EvalCx::new(), args) {
+        // What might fail was moved to where nobody needs it. A function does such a run again by the graph as it was written.
+        Err(_) if options.speculates() => return one(graph, args, values, &options.clone().certain(), name, exact),
+        got => got.map_err(|e| fault(name, &format!("{}: {} {:?}\n{}", e.code, e.title, e.notes, better.to_text("f"))))?,
+    };
     if got.iter().zip(values).all(|(a, b)| same(a, b, exact)) {
         return Ok(true);
     }
