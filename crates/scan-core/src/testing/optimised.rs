@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 ///
 /// # Errors
 /// The first disagreement, with the pass.
-pub fn compare(graph: &Graph, args: &[Array], values: &[Array], fired: &mut BTreeSet<&'static str>) -> std::result::Result<(), Fault> {
+pub fn compare(graph: &Graph, args: &[Array], values: &[Array], fired: &mut BTreeSet<&'static str>) -> Result<(), Fault> {
     let all = Options::full();
     for (name, exact) in PASSES.iter().map(|p| (p.name, p.exact)) {
         let only = Options::only(&[name]).map_err(|e| fault(name, &e.title))?;
@@ -32,7 +32,7 @@ pub fn compare(graph: &Graph, args: &[Array], values: &[Array], fired: &mut BTre
 ///
 /// # Errors
 /// The disagreement.
-pub fn compare_alone(name: &'static str, graph: &Graph, args: &[Array], values: &[Array]) -> std::result::Result<bool, Fault> {
+pub fn compare_alone(name: &'static str, graph: &Graph, args: &[Array], values: &[Array]) -> Result<bool, Fault> {
     let only = Options::only(&[name]).map_err(|e| fault(name, &e.title))?;
     one(graph, args, values, &only, name, Exact::Yes)
 }
@@ -42,7 +42,7 @@ fn fault(pass: &str, text: &str) -> Fault {
 }
 
 /// True where the passes found something to do.
-fn one(graph: &Graph, args: &[Array], values: &[Array], options: &Options, name: &str, exact: Exact) -> std::result::Result<bool, Fault> {
+fn one(graph: &Graph, args: &[Array], values: &[Array], options: &Options, name: &str, exact: Exact) -> Result<bool, Fault> {
     let told = |e: Box<crate::base::Diagnostic>| fault(name, &format!("{}: {} {:?}\n{}", e.code, e.title, e.notes, graph.to_text("f")));
     let (better, report) = optimise(graph.clone(), options).map_err(told)?;
     if let Some(entry) = report.failed().next() {
