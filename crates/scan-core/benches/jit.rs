@@ -243,8 +243,8 @@ fn report(name: &str, kernel: &Kernel, columns: &mut [Column], steps: usize, mut
     if std::env::args().any(|a| a == "--listing") {
         return println!("{name}\n{}", jit::listing(kernel).expect("compiles"));
     }
-    let compile = least(|| drop(black_box(jit::compile(kernel).expect("compiles"))));
-    let code = jit::compile(kernel).expect("compiles");
+    let compile = least(|| drop(black_box(jit::compile(kernel, jit::Allocation::Thorough).expect("compiles"))));
+    let code = jit::compile(kernel, jit::Allocation::Thorough).expect("compiles");
     let start: Vec<Vec<f64>> = columns.iter().map(|c| c.0.as_slice::<f64>()[..1].to_vec()).collect();
     let mut ran = 0;
     let jit = least(|| {
@@ -296,7 +296,7 @@ fn main() {
     report("GARCH(1,1)", &garch(), &mut columns, N, || garch_host(black_box([0.1, 0.1, 0.8]), 0.5, &r, &mut out));
     for n in [100, 1000, 10_000] {
         let (kernel, start) = (long(n), Instant::now());
-        drop(black_box(jit::compile(&kernel).expect("compiles")));
+        drop(black_box(jit::compile(&kernel, jit::Allocation::Thorough).expect("compiles")));
         println!("{n} instructions compile in {:.1} ms", start.elapsed().as_secs_f64() * 1e3);
     }
 }

@@ -52,15 +52,33 @@ pub fn native(kernel: &Kernel, lanes: usize) -> Result<Box<dyn Code>, Refusal> {
     #[cfg(target_arch = "x86_64")]
     if lanes > 1 {
         let emitted = Isa::detect().map_err(Refusal).and_then(|isa| emit_x64::compile(kernel, isa, lanes));
-        return emitted.or_else(|refusal| jit::compile(kernel).map_err(|_| refusal));
+        return emitted.or_else(|refusal| jit::compile(kernel, jit::Allocation::Thorough).map_err(|_| refusal));
     }
     // Elsewhere lanes run one after the other.
     #[cfg(not(target_arch = "x86_64"))]
     let _ = lanes;
-    jit::compile(kernel)
+    jit::compile(kernel, jit::Allocation::Thorough)
+}
+
+/// Machine code for one lane after the other, made in a fraction of the time: registers are allocated in one pass.
+///
+/// # Errors
+/// Why there is none.
+#[cfg(feature = "jit")]
+pub fn native_soon(kernel: &Kernel) -> Result<Box<dyn Code>, Refusal> {
+    jit::compile(kernel, jit::Allocation::SinglePass)
 }
 
 /// The same in a build without machine code.
+///
+/// # Errors
+/// That.
+#[cfg(not(feature = "jit"))]
+pub fn native_soon(_: &Kernel) -> Result<Box<dyn Code>, Refusal> {
+    Err(no_machine_code())
+}
+
+/// [`native`] in a build without machine code.
 ///
 /// # Errors
 /// That.

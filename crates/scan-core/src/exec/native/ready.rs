@@ -116,7 +116,13 @@ impl Ready {
         let vectorized = one.and_then(|(kernel, places)| Vectorized::of(kernel, places, engine.here()));
         let stages = one.filter(|_| vectorized.is_none() && plan.votes.is_none());
         let distributed = stages.and_then(|(kernel, places)| Distributed::of(kernel, places, engine.here()));
-        Ready { tier: Tiered::new(plan.kernel.clone(), engine), vectorized, distributed, before: Before::new(scan, &plan.before), plan }
+        Ready {
+            tier: Tiered::new(plan.kernel.clone(), engine).timed(),
+            vectorized,
+            distributed,
+            before: Before::new(scan, &plan.before),
+            plan,
+        }
     }
 
     /// Runs at most n steps, in memory that is laid out for `room` of them and grows; how many ran.

@@ -4,13 +4,14 @@ use super::device::OnDevice;
 use crate::backend::cpu::code;
 use crate::backend::cpu::team::{self, run_parallel};
 use crate::backend::cpu::watch::watched;
-use crate::backend::cpu::{Code, NestPlan, NestRun, Operand, Refusal, Spot, Steps, native, vm};
+use crate::backend::cpu::{Code, NestPlan, NestRun, Operand, Refusal, Spot, Steps, native, native_soon, vm};
 use crate::backend::gpu::DeviceRef;
 use crate::base::Result;
 use crate::ir::EvalCx;
 use crate::kernel::Kernel;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::time::Instant;
 
 /// What functions run on.
 ///
@@ -81,14 +82,31 @@ const SLOW: usize = 200;
 /// What one run more costs the vm, in the same measure.
 const RUN: u64 = 400;
 
+/// From so many instructions on, registers are first allocated in one pass where that is thought of (`Tiered::waits`): a twentieth to a third of
+/// the time.
+const LONG: usize = 400;
+
+/// Nanoseconds that the thorough allocation takes for each instruction of a long kernel. When such code has run for that long, it is made:
+/// who waits so waits at most twice.
+const THOROUGH: u64 = 25_000;
+
+/// That many steps ahead are worth it at once.
+const MANY: usize = 60_000;
+
 /// A kernel with the engines that it has been compiled for.
 pub struct Tiered {
     kernel: Kernel,
     engine: Engine,
     vm: OnceLock<Arc<dyn Code>>,
     native: OnceLock<std::result::Result<Arc<dyn Code>, Refusal>>,
+    /// Machine code of a long kernel that is made in less time, and runs until it has run for long; `None` where there is none.
+    soon: OnceLock<Option<Arc<dyn Code>>>,
+    /// Nanoseconds for which that ran.
+    ran: AtomicU64,
     work: AtomicU64,
     device: Option<OnDevice>,
+    /// All runs are by `run` or `run_alone`, which count their time.
+    timed: bool,
     /// Its instructions, those of loops in its steps too.
     size: usize,
 }
@@ -98,7 +116,22 @@ impl Tiered {
     pub fn new(kernel: Kernel, engine: Engine) -> Tiered {
         let device = if let Engine::Device(device) = engine { Some(OnDevice::new(device)) } else { None };
         let size = kernel.size();
-        Tiered { size, kernel, engine, vm: OnceLock::new(), native: OnceLock::new(), work: AtomicU64::new(0), device }
+        Tiered {
+            size,
+            kernel,
+            engine,
+            vm: OnceLock::new(),
+            native: OnceLock::new(),
+            soon: OnceLock::new(),
+            ran: AtomicU64::new(0),
+            work: AtomicU64::new(0),
+            timed: false,
+            device,
+        }
+    }
+    /// The same, of which all runs are by [`Tiered::run`] or [`Tiered::run_alone`]: long kernels may have code first that is made in less time.
+    pub fn timed(self) -> Tiered {
+        Tiered { timed: self.engine != Engine::Jit, ..self }
     }
     /// The kernel on a device, where it is to run there.
     pub fn device(&self) -> Option<&OnDevice> {
@@ -134,9 +167,19 @@ impl Tiered {
             Engine::Jit => true,
             Engine::Vm | Engine::Eval => false,
         };
-        if wanted {
+        if wanted && !self.waits(lanes, steps) {
             self.native.get_or_init(|| native(&self.kernel, lanes).map(Arc::from));
         }
+    }
+    /// True where code that is made in less time does for now: it is there, and has not run for long.
+    fn waits(&self, lanes: usize, steps: usize) -> bool {
+        let whole = lanes == 1 || self.has_loops();
+        let short = steps < MANY && self.ran.load(Ordering::Relaxed) < THOROUGH * self.size as u64;
+        self.timed
+            && whole
+            && short
+            && self.size >= LONG
+            && self.soon.get_or_init(|| native_soon(&self.kernel).ok().map(Arc::from)).is_some()
     }
     /// The work from which on machine code pays.
     fn pays(&self, lanes: usize) -> u64 {
@@ -144,11 +187,11 @@ impl Tiered {
     }
     /// True where it has been compiled.
     pub fn is_made(&self) -> bool {
-        self.native.get().is_some() || self.vm.get().is_some()
+        self.native.get().is_some() || self.soon.get().is_some() || self.vm.get().is_some()
     }
     fn code(&self) -> &Arc<dyn Code> {
-        match self.native.get() {
-            Some(Ok(code)) => code,
+        match (self.native.get(), self.soon.get()) {
+            (Some(Ok(code)), _) | (None, Some(Some(code))) => code,
             _ => self.vm.get_or_init(|| Arc::from(vm(&self.kernel))),
         }
     }
@@ -163,7 +206,7 @@ impl Tiered {
     }
     /// Runs; the number of steps that ran.
     pub fn run(&self, operands: &[Operand], lanes: usize, steps: usize, first: i64) -> usize {
-        run_parallel(&**self.code(), &self.kernel, operands, lanes, steps, first, team::size().unwrap_or(1))
+        self.clocked(|code| run_parallel(code, &self.kernel, operands, lanes, steps, first, team::size().unwrap_or(1)))
     }
     /// The same in this thread alone, looking now and then at whether the caller wants to stop where steps run loops.
     ///
@@ -190,7 +233,18 @@ impl Tiered {
     }
     /// The same in this thread alone.
     pub fn run_alone(&self, operands: &[Operand], lanes: usize, steps: usize, first: i64) -> usize {
-        code::run(&**self.code(), &self.kernel, operands, lanes, steps, first)
+        self.clocked(|code| code::run(code, &self.kernel, operands, lanes, steps, first))
+    }
+    /// A run, whose time counts while code runs that was made in less time.
+    fn clocked(&self, run: impl FnOnce(&dyn Code) -> usize) -> usize {
+        let (code, counts) = (&**self.code(), self.soon.get().is_some() && self.native.get().is_none());
+        if !counts {
+            return run(code);
+        }
+        let start = Instant::now();
+        let ran = run(code);
+        self.ran.fetch_add(start.elapsed().as_nanos() as u64, Ordering::Relaxed);
+        ran
     }
     /// The engine in use, and why it is not machine code where that was tried.
     pub fn describe(&self) -> (&'static str, Option<String>) {

@@ -23,17 +23,37 @@ const FLAGS: &[(&str, &str)] = &[
     ("use_colocated_libcalls", "false"),
 ];
 
+/// How registers are allocated.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Allocation {
+    /// So that the code is quick: by backtracking, in a time that grows faster than the code.
+    Thorough,
+    /// In one pass over the code, which runs up to twice as long.
+    SinglePass,
+}
+
+impl Allocation {
+    /// What differs from [`FLAGS`]. A debug build checks what this allocator makes, which is the younger one.
+    fn flags(self) -> &'static [(&'static str, &'static str)] {
+        match self {
+            Allocation::Thorough => &[],
+            Allocation::SinglePass if cfg!(debug_assertions) => &[("regalloc_algorithm", "single_pass"), ("regalloc_checker", "true")],
+            Allocation::SinglePass => &[("regalloc_algorithm", "single_pass")],
+        }
+    }
+}
+
 /// This machine, or what `RSCAN_ISA` leaves of it.
-pub fn host() -> Result<OwnedTargetIsa, Refusal> {
-    static HOST: OnceLock<Result<OwnedTargetIsa, String>> = OnceLock::new();
-    let detect = || build(!(Isa::detect()? == Isa::Portable && Isa::machine() > Isa::Portable));
-    HOST.get_or_init(detect).clone().map_err(Refusal)
+pub fn host(allocation: Allocation) -> Result<OwnedTargetIsa, Refusal> {
+    static HOSTS: [OnceLock<Result<OwnedTargetIsa, String>>; 2] = [const { OnceLock::new() }; 2];
+    let detect = || build(!(Isa::detect()? == Isa::Portable && Isa::machine() > Isa::Portable), allocation);
+    HOSTS[allocation as usize].get_or_init(detect).clone().map_err(Refusal)
 }
 
 /// This machine with all that it has, or with what every processor of its kind has.
-pub fn build(all: bool) -> Result<OwnedTargetIsa, String> {
+pub fn build(all: bool, allocation: Allocation) -> Result<OwnedTargetIsa, String> {
     let mut flags = settings::builder();
-    for (name, value) in FLAGS {
+    for (name, value) in FLAGS.iter().chain(allocation.flags()) {
         flags.set(name, value).map_err(|e| format!("code generator: flag {name}: {e}"))?;
     }
     let machine = cranelift_native::builder_with_options(all).map_err(|e| format!("code generator: {e}"))?;

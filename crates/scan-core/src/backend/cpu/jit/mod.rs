@@ -17,6 +17,7 @@ mod tests;
 mod thunk;
 mod walk;
 
+pub use self::isa::Allocation;
 pub use self::thunk::{Invoke, Thunk};
 
 use self::flat::Flat;
@@ -37,8 +38,8 @@ use std::sync::Mutex;
 const MAX_BODY: usize = 20_000;
 
 /// Compiles a kernel.
-pub fn compile(kernel: &Kernel) -> Result<Box<dyn Code>, Refusal> {
-    compile_for(isa::host()?, kernel)
+pub fn compile(kernel: &Kernel, allocation: Allocation) -> Result<Box<dyn Code>, Refusal> {
+    compile_for(isa::host(allocation)?, kernel)
 }
 
 fn compile_for(isa: OwnedTargetIsa, kernel: &Kernel) -> Result<Box<dyn Code>, Refusal> {
@@ -158,7 +159,7 @@ fn function(module: &JITModule, kernel: &Kernel, needed: &IdxVec<Reg, bool>, poo
 
 /// The machine code of a kernel as text.
 pub fn listing(kernel: &Kernel) -> Result<String, Refusal> {
-    let module = module(isa::host()?);
+    let module = module(isa::host(Allocation::Thorough)?);
     let needed = kernel.needed();
     let mut context = function(&module, kernel, &needed, &pool::pool(kernel, &needed));
     context.set_disasm(true);

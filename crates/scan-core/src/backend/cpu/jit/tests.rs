@@ -1,4 +1,4 @@
-use super::{compile, compile_for, isa};
+use super::{Allocation, compile, compile_for, isa};
 #[cfg(target_arch = "x86_64")]
 use crate::backend::cpu::Isa;
 use crate::backend::cpu::Memory;
@@ -12,7 +12,9 @@ use cranelift_codegen::isa::OwnedTargetIsa;
 use std::cell::Cell;
 
 fn random(seeds: std::ops::Range<u64>, options: &Options) {
-    random_for(isa::host().expect("a machine"), seeds, options);
+    for allocation in [Allocation::Thorough, Allocation::SinglePass] {
+        random_for(isa::host(allocation).expect("a machine"), seeds.clone(), options);
+    }
 }
 
 fn random_for(isa: OwnedTargetIsa, seeds: std::ops::Range<u64>, options: &Options) {
@@ -54,7 +56,7 @@ fn random_kernels_of_floats() {
 /// One that lacks most instructions, so that functions are called in their stead.
 #[test]
 fn random_kernels_on_an_old_machine() {
-    let old = isa::build(false).expect("a machine");
+    let old = isa::build(false, Allocation::Thorough).expect("a machine");
     random_for(old.clone(), 40_000..40_300, &Options { lanes: 1..=3, ..Options::default() });
     let floats = vec![DType::F32, DType::F64];
     random_for(old, 50_000..50_300, &Options { dtypes: floats, lanes: 1..=1, steps: 1..=50, insts: 20..=80, ..Options::default() });
@@ -124,7 +126,7 @@ fn mapped(kernel: &Kernel, columns: &[Vec<u64>]) -> Vec<u64> {
     let cells: Vec<&[Cell<u8>]> = memories.iter_mut().map(|m| bytes(m)).collect();
     let operands: Vec<Operand> =
         cells.iter().enumerate().map(|(m, c)| Operand { memory: Memory::Write(c), offset: 0, stride: size(m) as isize }).collect();
-    let code = compile(kernel).expect("a kernel that compiles");
+    let code = compile(kernel, Allocation::Thorough).expect("a kernel that compiles");
     assert_eq!(code::run(&*code, kernel, &operands, 1, n, 0), n);
     let element = |i: usize| {
         let mut word = [0; 8];
@@ -382,11 +384,11 @@ fn sums(kernel: &Kernel, code: &dyn crate::backend::cpu::Code) -> (usize, [f64; 
 #[test]
 fn a_loop_stops_after_the_stores_of_its_step() {
     let kernel = running_sum(7.0);
-    let code = compile(&kernel).expect("compiles");
+    let code = compile(&kernel, Allocation::Thorough).expect("compiles");
     assert_eq!(code.engine(), "jit");
     assert_eq!(sums(&kernel, &*code), (2, [7.25, 4.25, 7.25, 9.0, 9.0]));
     let kernel = running_sum(f64::INFINITY);
-    let code = compile(&kernel).expect("compiles");
+    let code = compile(&kernel, Allocation::Thorough).expect("compiles");
     assert_eq!(sums(&kernel, &*code), (4, [10.25, 4.25, 7.25, 9.25, 10.25]));
 }
 
@@ -402,7 +404,7 @@ fn told_sum(limit: f64) -> Kernel {
 fn whether_a_loop_has_stopped_is_told_by_the_way_out() {
     for (limit, ran, stopped) in [(7.0, 2, 1), (4.0, 1, 1), (10.0, 4, 1), (f64::INFINITY, 4, 0)] {
         let kernel = told_sum(limit);
-        let code = compile(&kernel).expect("compiles");
+        let code = compile(&kernel, Allocation::Thorough).expect("compiles");
         let (mut xs, mut state, mut told) =
             ([1.0f64, 2.0, 3.0, 4.0].map(f64::to_bits), [0.25f64, 9.0, 9.0, 9.0, 9.0].map(f64::to_bits), [9]);
         let (xs, out, flag) = (bytes(&mut xs), bytes(&mut state), bytes(&mut told));
@@ -440,7 +442,7 @@ fn a_product_takes_the_register_of_a_factor_that_is_not_needed_any_more() {
 #[test]
 fn threads_compile_and_run_side_by_side() {
     let shared_kernel = running_sum(7.0);
-    let shared = compile(&shared_kernel).expect("compiles");
+    let shared = compile(&shared_kernel, Allocation::Thorough).expect("compiles");
     std::thread::scope(|scope| {
         for thread in 0..8u64 {
             let (shared, shared_kernel) = (&shared, &shared_kernel);
@@ -460,7 +462,7 @@ fn a_kernel_that_is_too_long_is_refused() {
     for i in 0..=super::MAX_BODY {
         push(&mut k, Op::Const(i as u64), DType::I64);
     }
-    assert!(compile(&k).is_err_and(|r| r.0.contains("too many")));
+    assert!(compile(&k, Allocation::Thorough).is_err_and(|r| r.0.contains("too many")));
 }
 
 /// Bytes of executable memory that no file backs.
@@ -479,7 +481,7 @@ fn executable() -> usize {
 #[cfg(target_os = "linux")]
 fn code_is_freed_with_its_owner() {
     let kernel = running_sum(7.0);
-    let compiled = |n: usize| (0..n).map(|_| compile(&kernel).expect("compiles")).collect::<Vec<_>>();
+    let compiled = |n: usize| (0..n).map(|_| compile(&kernel, Allocation::Thorough).expect("compiles")).collect::<Vec<_>>();
     let held = compiled(100);
     assert!(executable() >= 100 * 4096, "code is counted");
     drop(held);

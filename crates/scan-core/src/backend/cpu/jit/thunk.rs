@@ -1,7 +1,7 @@
 //! Functions of numbers in the calling convention of C that hand what they are given on to one function of all.
 
 use super::body::machine;
-use super::{compiled, free, isa, module};
+use super::{Allocation, compiled, free, isa, module};
 use crate::backend::cpu::Refusal;
 use crate::types::DType;
 use cranelift_codegen::ir::{AbiParam, InstBuilder, Signature, StackSlotData, StackSlotKind, types};
@@ -28,7 +28,7 @@ impl Thunk {
     /// # Errors
     /// What the code generator cannot do.
     pub fn new(params: &[DType], result: DType, invoke: Invoke, context: *const c_void) -> Result<Thunk, Refusal> {
-        let mut module = module(isa::host()?);
+        let mut module = module(isa::host(Allocation::Thorough)?);
         match generate(&mut module, params, result, [invoke as usize, context.addr()]) {
             Ok(entry) => Ok(Thunk { entry: entry.addr(), module: Mutex::new(Some(module)) }),
             Err(refusal) => {
