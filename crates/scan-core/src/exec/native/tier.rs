@@ -259,3 +259,39 @@ impl Tiered {
         }
     }
 }
+
+#[cfg(all(test, feature = "jit"))]
+mod tests {
+    use super::*;
+    use crate::backend::cpu::testing::check_with;
+    use crate::kernel::testing::{Options, case};
+
+    #[test]
+    fn a_long_kernel_runs_on_code_that_is_made_sooner_until_that_has_run_for_long() {
+        let long = Options { lanes: 1..=1, steps: 20..=50, insts: LONG..=LONG + 50, ..Options::default() };
+        for case in (0..20).map(|seed| case(90_000 + seed, &long)) {
+            let tier = Tiered::new(case.kernel.clone(), Engine::Auto).timed();
+            let run = |name: &str| check_with(&case, name, |operands| tier.run_alone(operands, case.lanes, case.steps, case.first));
+            tier.expect(1, 1);
+            assert!(!tier.is_made(), "one step is left to the vm");
+            tier.expect(1, MANY - 1);
+            assert!(tier.soon.get().is_some_and(Option::is_some) && tier.native.get().is_none());
+            run("soon");
+            assert!(tier.ran.load(Ordering::Relaxed) > 0, "the time of the run is counted");
+            tier.ran.store(THOROUGH * tier.size() as u64, Ordering::Relaxed);
+            tier.expect(1, 1);
+            assert!(tier.native.get().is_some_and(|code| code.is_ok()));
+            run("thorough");
+        }
+    }
+
+    #[test]
+    fn what_is_known_to_run_for_long_is_made_thoroughly_at_once() {
+        let case = case(90_100, &Options { lanes: 1..=1, insts: LONG..=LONG + 50, ..Options::default() });
+        for (engine, steps) in [(Engine::Auto, MANY), (Engine::Jit, 1)] {
+            let tier = Tiered::new(case.kernel.clone(), engine).timed();
+            tier.expect(1, steps);
+            assert!(tier.native.get().is_some() && tier.soon.get().is_none());
+        }
+    }
+}
