@@ -190,3 +190,39 @@ fn loops_that_tell_their_steps_have_temporaries_of_their_own() {
         assert_eq!(rows[0].to_f64_vec()[5..], [2.0, 2.0], "{engine:?}");
     }
 }
+
+/// Five rows, of each of which no element is read: an index of one element for each row beside one of none.
+const NOTHING_READ: &str = "
+fn f(x: f64[4, 5, 3], i: i64[4, 5, 1, 0], h: f64[5, 2], w: f64[2, 2]) {
+  %0 = expand[axes=[0]](h)
+  %1 = scan n_steps=4:i64 {
+    seq x = x
+    seq i = i
+    state h init=%0 reads=[0] writes=[1] keep=all
+    state out: f64[5, 1, 0] reads=[] writes=[0] keep=all
+    const w = w
+    step t
+    %2 = matmul(h, w)
+    %3 = tanh(%2)
+    %4 = mod(i, 3:i64)
+    %5 = gather[axes=[0, 1]](x, i64[5, 1, 1]{0, 1, 2, 3, 4}, %4)
+    next h = %3
+    next out = %5
+  }
+  return %1.h, %1.out
+}
+";
+
+#[test]
+fn an_index_of_no_elements_beside_one_of_some_reads_nothing() {
+    let graph = Arc::new(parse(NOTHING_READ).unwrap_or_else(|e| panic!("{e}")).1);
+    let args =
+        [Array::full(DType::F64, &[4, 5, 3], 0.5), Array::full(DType::I64, &[4, 5, 1, 0], 0.0), Array::full(DType::F64, &[5, 2], 0.5)];
+    let args = [&args[..], &[Array::full(DType::F64, &[2, 2], 0.25)]].concat();
+    let rows = [Engine::Eval, Engine::Vm, Engine::Jit].map(|engine| {
+        let program = Program::new(graph.clone(), &Options::none(), engine).unwrap_or_else(|e| panic!("{}", e.title));
+        program.run(&mut EvalCx::new(), &|| args.to_vec()).unwrap_or_else(|e| panic!("{}", e.title))
+    });
+    assert_eq!(rows[0][1].shape(), [4, 5, 1, 0]);
+    assert!(rows.iter().all(|outs| outs.iter().zip(&rows[0]).all(|(a, b)| a == b)));
+}

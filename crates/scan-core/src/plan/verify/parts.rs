@@ -10,7 +10,7 @@ use crate::ops::select::Selector;
 use crate::plan::list::{At, Count, InnerKernel, InnerList, Item, Place, Run, Slice, Work};
 use crate::plan::print::{of_op, ty};
 use crate::types::DType;
-use crate::types::shape::count;
+use crate::types::shape::{broadcast_shapes, count};
 
 impl Bounds<'_> {
     /// `around`: the loop in whose step the part stands.
@@ -184,10 +184,10 @@ fn selected(selector: &Selector, x: Option<&Place>, idxs: Option<&[Place]>, y: O
         Selector::Advanced(axes) => {
             let fits = axes.len() == idxs.len() && axes.iter().all(|&axis| axis < x.shape.len()) && axes.windows(2).all(|a| a[0] < a[1]);
             ensure(fits, || "an index along other axes".into())?;
-            let named: usize = idxs.iter().map(|idx| count(&idx.shape)).max().unwrap_or(1);
+            let shapes: Vec<&[usize]> = idxs.iter().map(|idx| &idx.shape[..]).collect();
+            let named = count(&broadcast_shapes(&shapes).map_err(|e| e.title.clone())?);
             let rest: usize = x.shape.iter().enumerate().filter(|(axis, _)| !axes.contains(axis)).map(|(_, n)| n).product();
-            // Index arrays that broadcast each other name more.
-            ensure(y.is_none_or(|y| count(&y.shape) >= named * rest), || format!("an index of {} elements", named * rest))
+            ensure(y.is_none_or(|y| count(&y.shape) == named * rest), || format!("an index of {} elements", named * rest))
         }
     }
 }
