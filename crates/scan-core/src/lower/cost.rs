@@ -88,22 +88,26 @@ impl LoopKernel {
     }
 }
 
-/// True where stages take less than the kernel of one lane that they are made of. What waits for the step before takes as long as its chain.
-pub(crate) fn worth_stages(kernel: &Kernel, stages: &Distributed) -> bool {
+/// True where stages that run so many steps at a time take less than the kernel of one lane that they are made of. What waits for the step before
+/// takes as long as its chain.
+pub(crate) fn worth_stages(kernel: &Kernel, stages: &Distributed, steps: usize) -> bool {
     let chain = stages.chain(kernel);
     let before = taken(kernel).max(chain);
     let (lanes, ordered): (Vec<_>, Vec<_>) = stages.stages.iter().partition(|stage| stage.lanes);
     let apart = |stage: &Stage| stage.operands.iter().filter(|source| matches!(source, Source::Between(_))).count() as f64;
-    let moved: f64 = stages.stages.iter().map(|stage| BETWEEN * apart(stage) + CALL).sum();
-    let after = lanes.iter().map(|stage| taken(&stage.kernel) / SPEEDUP).sum::<f64>()
+    let moved: f64 = stages.stages.iter().map(|stage| BETWEEN * apart(stage) + CALL / steps as f64).sum();
+    let strided = |stage: &Stage| stage.kernel.mems.iter().filter(|mem| matches!(mem.lane, Lane::Apart(_))).count() as f64;
+    let after = lanes.iter().map(|stage| taken(&stage.kernel) / SPEEDUP + STRIDED * strided(stage)).sum::<f64>()
         + ordered.iter().map(|stage| taken(&stage.kernel)).sum::<f64>().max(chain)
         + moved;
     before > MARGIN * after
 }
 
-/// What a value that a stage hands to another takes per step and side, a call of a stage per step of a block, and how many times as quick lanes are.
+/// What a value that a stage hands to another takes per step and side, what one that is apart from that of the next step, a call of a stage, and how
+/// many times as quick lanes are.
 const BETWEEN: f64 = 0.3;
-const CALL: f64 = 0.2;
+const STRIDED: f64 = 0.15;
+const CALL: f64 = 50.0;
 const SPEEDUP: f64 = 4.0;
 
 /// What a step of a kernel of one lane takes, one instruction after the other.

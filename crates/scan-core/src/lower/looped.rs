@@ -3,9 +3,11 @@
 use super::inner::{Form, Inner};
 use super::mixed::Planner;
 use super::scan::known_shape;
+use super::stages::{fills_lanes, stages};
 use super::{Lowered, Refusal};
 use crate::base::Id;
 use crate::ir::{Node, NodeId, Op, Scan, SeqId, StateId};
+use crate::kernel::distribute::{Distributed, Source, Stage};
 use crate::kernel::{MemId, Nest};
 use crate::plan::kernel::Place as Spot;
 use crate::plan::list::{At, Count, InnerKernel, InnerList, Item, Place, Run, STEP, Work};
@@ -182,13 +184,10 @@ impl Planner<'_> {
         }
         let nest = Nest::of(kernel.kernel.clone(), kernel.lanes, steps.most(), strides);
         let ran = self.places.get(&node.outs[scan.steps_output()]).cloned();
-        let ins = around.read();
-        let outs = windows.iter().chain(&around.states).chain(&ran).cloned().collect();
-        let votes = votes.zip(kernel.votes);
-        let loops = kernel.loops.clone();
-        let work =
-            Work::Loop(Box::new(InnerKernel { name: scan.name.clone(), nest, operands, count: steps, stopped, votes, failed, ran, loops }));
-        self.items.push(Item { work, ins, outs, span: node.span });
+        let (votes, loops) = (votes.zip(kernel.votes), kernel.loops.clone());
+        let whole = InnerKernel { name: scan.name.clone(), nest, operands, count: steps, stopped, votes, failed, ran, loops };
+        let memory: Vec<Place> = windows.iter().chain(&around.states).cloned().collect();
+        self.run_kernel(node, whole, &kernel.places, &around.read(), memory);
         for (id, window) in scan.states.ids().zip(&kernel.windows) {
             let (k, v) = (id.idx(), node.outs[scan.state_output(id)]);
             let shape = known_shape(self.body, v)?;
@@ -196,6 +195,24 @@ impl Planner<'_> {
             self.places.insert(v, Place { shape, ..place });
         }
         Ok(())
+    }
+
+    /// The part that runs a kernel of a loop, or those that run its stages; `memory`: its states.
+    fn run_kernel(&mut self, node: &Node, whole: InnerKernel, spots: &[Spot], ins: &[Place], memory: Vec<Place>) {
+        let Some(found) = in_stages(&whole, spots) else {
+            let outs = memory.into_iter().chain(whole.ran.clone()).collect();
+            self.items.push(Item { work: Work::Loop(Box::new(whole)), ins: ins.to_vec(), outs, span: node.span });
+            return;
+        };
+        let between: Vec<Place> = found.between.iter().map(|&dtype| self.memory(dtype, whole.count.most(), &[])).collect();
+        let own: Vec<Place> = memory.into_iter().chain(between.iter().cloned()).collect();
+        let ins: Vec<Place> = ins.iter().chain(&own).cloned().collect();
+        for stage in found.stages {
+            let inner = run_stage(&whole, stage, &between);
+            let writes = |place: &&Place| inner.operands.iter().enumerate().any(|(k, p)| p.at == place.at && inner.nest.writes(k));
+            let outs = own.iter().filter(writes).cloned().collect();
+            self.items.push(Item { work: Work::Loop(Box::new(inner)), ins: ins.clone(), outs, span: node.span });
+        }
     }
 
     /// What a loop that is one kernel returns of a state, so many rows: the rows that it hands on follow those that it has stored.
@@ -262,6 +279,40 @@ impl Planner<'_> {
             self.places.insert(v, Place { first, shape, ..memory.clone() });
         }
         Ok(())
+    }
+}
+
+/// The stages of a loop that certainly runs so many steps, and tells nobody; what lies between them stays in a cache.
+fn in_stages(whole: &InnerKernel, spots: &[Spot]) -> Option<Distributed> {
+    const BETWEEN: usize = 1 << 12;
+    let Count::Known(n) = whole.count else { return None };
+    let tells = whole.stopped.is_some() || whole.failed.is_some() || whole.votes.is_some() || whole.ran.is_some();
+    if tells || whole.nest.lanes > 1 || !whole.loops.is_empty() || !fills_lanes(n) {
+        return None;
+    }
+    stages(&whole.nest.kernel, spots, n).filter(|found| found.between.len() * n <= BETWEEN)
+}
+
+/// A stage of a loop: its steps in order, or as lanes of one step.
+fn run_stage(whole: &InnerKernel, stage: Stage, between: &[Place]) -> InnerKernel {
+    let n = whole.count.most();
+    let (lanes, steps) = if stage.lanes { (n, 1) } else { (1, n) };
+    let operand = |source: &Source| match *source {
+        Source::Operand(m) => (whole.operands[m.idx()].clone(), whole.nest.strides[m.idx()].step),
+        Source::Between(at) => (between[at].clone(), between[at].dtype.size() as isize),
+    };
+    let (operands, strides): (Vec<Place>, Vec<isize>) = stage.operands.iter().map(operand).unzip();
+    let strides = strides.into_iter().map(|step| if stage.lanes { 0 } else { step });
+    InnerKernel {
+        name: whole.name.clone(),
+        nest: Nest::of(stage.kernel, lanes, steps, strides),
+        operands,
+        count: Count::Known(steps),
+        stopped: None,
+        votes: None,
+        failed: None,
+        ran: None,
+        loops: vec![],
     }
 }
 

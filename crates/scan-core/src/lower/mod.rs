@@ -48,6 +48,7 @@ mod siblings;
 mod sided;
 mod sliced;
 mod spelled;
+pub(crate) mod stages;
 pub mod stepwise;
 mod sums;
 mod tables;

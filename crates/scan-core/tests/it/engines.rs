@@ -226,3 +226,41 @@ fn an_index_of_no_elements_beside_one_of_some_reads_nothing() {
     assert_eq!(rows[0][1].shape(), [4, 5, 1, 0]);
     assert!(rows.iter().all(|outs| outs.iter().zip(&rows[0]).all(|(a, b)| a == b)));
 }
+
+/// A loop that ends after its first step, or runs none: the last row that its steps made, in what has zeros otherwise.
+const ENDS_OR_RUNS_NONE: &str = "
+fn f(x: f64[1]) {
+  %0 = scan n_steps=6:i64 {
+    state out: f64[1] reads=[] writes=[0] keep=all
+    const x = x
+    step t
+    %1 = mod(t, 3:i64)
+    %2 = scan n_steps=%1 {
+      state h init=x reads=[0] writes=[1] keep=all
+      step s
+      %3 = add(h, 1.0:f64)
+      next h = %3
+      until true
+    }
+    %4 = index[pattern=\"s:\"](%2.h, 1:i64)
+    %5 = broadcast_like(2.5:f64, %4)
+    %6 = index[pattern=\"s:\"](%5, -1:i64)
+    %7 = broadcast_like(0.0:f64, x)
+    %8 = dim[axis=0](%6)
+    %9 = sub(1:i64, %8)
+    %10 = index_write[mode=inc, pattern=\"s:\"](%7, %6, %9)
+    next out = %10
+  }
+  return %0.out
+}
+";
+
+#[test]
+fn a_loop_that_ends_by_a_condition_may_run_no_step() {
+    let graph = Arc::new(parse(ENDS_OR_RUNS_NONE).unwrap_or_else(|e| panic!("{e}")).1);
+    for engine in [Engine::Eval, Engine::Vm, Engine::Jit] {
+        let program = Program::new(graph.clone(), &Options::none(), engine).unwrap_or_else(|e| panic!("{}", e.title));
+        let rows = program.run(&mut EvalCx::new(), &|| vec![Array::vector(&[0.5])]).unwrap_or_else(|e| panic!("{}", e.title));
+        assert_eq!(rows[0].to_f64_vec(), [0.0, 2.5, 2.5, 0.0, 2.5, 2.5], "{engine:?}");
+    }
+}

@@ -1,14 +1,11 @@
 //! A loop of one lane in stages, of which some run the steps of a block as lanes ([`crate::kernel::distribute`]).
 
 use super::tier::{Engine, Tiered};
-use super::vectorized::{counts_steps, lane, writes_once};
 use crate::backend::cpu::{Memory, Operand, cells};
-#[cfg(any(test, feature = "testing"))]
-use crate::base::small;
-use crate::base::{Id, IdxVec};
-use crate::kernel::distribute::{Source, distributed};
-use crate::kernel::{Kernel, MemId, Op};
-use crate::lower::cost::worth_stages;
+use crate::base::Id;
+use crate::kernel::Kernel;
+use crate::kernel::distribute::Source;
+use crate::lower::stages::{stages, worth_calls};
 use crate::plan::kernel::Place;
 use crate::types::{Array, DType};
 use smallvec::SmallVec;
@@ -21,26 +18,13 @@ pub(super) struct Distributed {
     bytes: usize,
 }
 
-/// Fewer steps are not worth the calls.
-const LEAST: usize = 64;
 /// Steps of a block: what lies between stages stays in the innermost cache.
 pub(super) const BLOCK: usize = 256;
 
 impl Distributed {
     /// Of a kernel of one lane with operands that lie at these places, where that is quicker.
     pub fn of(kernel: &Kernel, places: &[Place], engine: Engine) -> Option<Distributed> {
-        let known = |place: &Place| matches!(place, Place::Seq { .. } | Place::Before { .. } | Place::Row { .. } | Place::Window { .. });
-        // A row that the loop has written is read when it is there.
-        let own = |m: MemId| matches!(places[m.idx()], Place::Row { .. });
-        let reads = kernel.body.iter().any(|inst| matches!(inst.op, Op::Load(m) | Op::Gather(m, _) if own(m)));
-        if !places.iter().all(known) || reads || !writes_once(kernel, places) || counts_steps(kernel) {
-            return None;
-        }
-        let wide: IdxVec<MemId, _> = kernel.mems.iter().zip(places).map(|(mem, place)| lane(mem, place)).collect();
-        let found = distributed(kernel, &|m| wide[m].clone())?;
-        if !always() && !worth_stages(kernel, &found) {
-            return None;
-        }
+        let found = stages(kernel, places, BLOCK)?;
         let (mut bytes, mut between) = (0, vec![]);
         for dtype in found.between {
             between.push((bytes, dtype));
@@ -55,7 +39,7 @@ impl Distributed {
     }
     /// The stages, for so many steps.
     pub fn takes(&self, steps: usize) -> Option<&Distributed> {
-        (steps >= if always() { 2 } else { LEAST }).then_some(self)
+        worth_calls(steps).then_some(self)
     }
     /// Announces so many steps.
     pub fn expect(&self, steps: usize) {
@@ -97,12 +81,4 @@ impl Distributed {
         }
         steps
     }
-}
-
-/// True where tests ask for stages wherever there can be some.
-fn always() -> bool {
-    #[cfg(any(test, feature = "testing"))]
-    return small::in_stages();
-    #[cfg(not(any(test, feature = "testing")))]
-    false
 }

@@ -7,11 +7,11 @@ use crate::backend::cpu::watch::watched;
 use crate::backend::cpu::{Code, NestPlan, NestRun, Operand, Refusal, Spot, Steps, native, native_soon, vm};
 use crate::backend::gpu::DeviceRef;
 use crate::base::Result;
+use crate::base::clock::Instant;
 use crate::ir::EvalCx;
 use crate::kernel::Kernel;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::time::Instant;
 
 /// What functions run on.
 ///

@@ -2,9 +2,9 @@
 
 use super::tier::{Engine, Tiered};
 use crate::backend::cpu::Operand;
-use crate::kernel::{Kernel, Lane, Mem, Op, Reg};
+use crate::kernel::{Kernel, Lane, Mem, Op};
+use crate::lower::stages::{counts_steps, lane, writes_once};
 use crate::plan::kernel::Place;
-use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 /// A kernel whose lanes are the steps of a loop.
@@ -14,10 +14,6 @@ pub(super) struct Vectorized {
 
 /// Fewer steps fill no vectors.
 const LEAST: usize = 32;
-/// Steps of a call: what they read and write should stay in the caches.
-pub(super) const LANES: usize = 1024;
-/// Bytes from one step's element to that of the next: machine code has them as distances.
-const FAR: i32 = (1 << 28) / LANES as i32;
 /// Instructions for each element that is read or written apart from that of the next lane, one by one.
 const WORTH: usize = 2;
 
@@ -68,34 +64,4 @@ impl Vectorized {
         };
         steps
     }
-}
-
-/// True where no row is written by several steps, of which it is the last that counts.
-pub(super) fn writes_once(kernel: &Kernel, places: &[Place]) -> bool {
-    let mut offsets = FxHashMap::default();
-    kernel.stores.iter().all(|store| match places[store.mem.0 as usize] {
-        Place::Row { id, offset, .. } => *offsets.entry(id).or_insert(offset) == offset,
-        _ => true,
-    })
-}
-
-/// True where the number of a step matters: every kernel of a loop has it.
-pub(super) fn counts_steps(kernel: &Kernel) -> bool {
-    let is_step = |&x: &Reg| matches!(kernel.body[x].op, Op::Step);
-    kernel.body.iter().any(|inst| inst.op.uses().iter().any(is_step)) || kernel.stores.iter().any(|store| is_step(&store.value))
-}
-
-/// An operand whose elements at the steps are those of the lanes.
-pub(super) fn lane(mem: &Mem, place: &Place) -> Option<Mem> {
-    let (stride, size) = (mem.stride?, mem.dtype.size() as i32);
-    let lane = match stride {
-        0 => Lane::Uniform,
-        _ if mem.table > 0 || stride % size != 0 => return None,
-        _ if stride == size => Lane::Unit,
-        // Narrow elements are not read one by one.
-        _ if size < 4 || stride.unsigned_abs() > FAR.unsigned_abs() => return None,
-        _ => Lane::Apart(stride / size),
-    };
-    let known = matches!(place, Place::Seq { .. } | Place::Before { .. } | Place::Row { .. });
-    known.then_some(Mem { lane, stride: None, ..*mem })
 }

@@ -101,6 +101,8 @@ struct Rooms<'a> {
     guesses: Option<&'a mut Guesses>,
     /// Integers of which those hold.
     guessed: Vec<Value>,
+    /// How many steps such loops ran that end by a condition: the numbers of those integers.
+    ended: FxHashMap<Value, usize>,
 }
 
 /// What is taken for granted of loops of which nobody knows how many steps they run; it is looked at before they run.
@@ -149,7 +151,7 @@ pub(super) fn with_rooms(body: &Graph, most: &[Option<i64>], guesses: Option<&mu
             ranges.tell(q, (1, most));
         }
     }
-    let mut rooms = Rooms { from: body, uses: body.uses(), out, image, ranges, guesses, guessed: vec![] };
+    let mut rooms = Rooms { from: body, uses: body.uses(), out, image, ranges, guesses, guessed: vec![], ended: FxHashMap::default() };
     let live = body.needed(body.results());
     for (_, node) in body.nodes().enumerate().filter(|n| live[n.0.idx()]) {
         rooms.out.set_span(node.span);
@@ -328,7 +330,8 @@ impl Rooms<'_> {
         if self.ranges.at_most(Sum::number(0), i) && self.ranges.at_most(next, rows) {
             return Some(());
         }
-        let loop_ = self.guessed.iter().position(|&n| i.of() == Some(n) || rows.of() == Some(n));
+        let of = |sum: Sum| self.guessed.iter().position(|&n| sum.of() == Some(n)).or_else(|| self.ended.get(&sum.of()?).copied());
+        let loop_ = of(i).or_else(|| of(rows));
         if let Some(guesses) = &mut self.guesses {
             guesses.found = loop_;
         }
@@ -384,7 +387,10 @@ impl Rooms<'_> {
         let outs = self.out.apply(op, ins).ok()?;
         let last = outs[scan.steps_output()];
         let ran = if scan.until {
-            self.ranges.tell(last, (1, most as i64));
+            // It ends by its condition after a step, but not before the first one.
+            self.ranges.tell(last, (i64::from(!rests), most as i64));
+            let which = n.and_then(Sum::of).and_then(|n| self.guessed.iter().position(|&guessed| guessed == n));
+            self.ended.extend(which.map(|which| (last, which)));
             self.ranges.sum(&self.out, last)?
         } else {
             n?
