@@ -12,8 +12,7 @@ import pytest
 from helpers import same
 
 import rscan as rs
-from rscan import _tree
-from rscan._quick import fields_of
+from rscan import _quick, _tree
 
 
 def test_traced_once_per_dtype_and_rank():
@@ -461,7 +460,7 @@ def test_what_remembers_a_class_goes_with_it():
 
         own = Own(np.ones(3))
         assert own.step() == 3.0 and own.step() == 3.0
-        fields_of.cache_clear()
+        _quick._FIELDS.clear()
         return weakref.ref(Own)
 
     gone = made()

@@ -7,7 +7,6 @@ dataclasses of them. What is anything else goes the general way, through `inspec
 from __future__ import annotations
 
 import dataclasses
-import functools
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,10 @@ from ._native import DeviceArray
 NUMBERS = frozenset((float, int, bool, np.float64, np.float32, np.int64))
 
 
+#: What `fields_of` has found: calls look at classes again and again.
+_FIELDS: dict[type, tuple[str, ...] | None] = {}
+
+
 class Marker:
     """Stands for a leaf, by its position among the leaves."""
 
@@ -25,12 +28,13 @@ class Marker:
         self.at = at
 
 
-@functools.cache
 def fields_of(cls: type) -> tuple[str, ...] | None:
     """Names of the fields of a class that is a dataclass or a named tuple; None for others."""
-    if issubclass(cls, tuple) and hasattr(cls, "_fields"):
-        return tuple(cls._fields)
-    return tuple(f.name for f in dataclasses.fields(cls) if f.init) if dataclasses.is_dataclass(cls) else None
+    if cls not in _FIELDS:
+        named = issubclass(cls, tuple) and hasattr(cls, "_fields")
+        fields = tuple(f.name for f in dataclasses.fields(cls) if f.init) if dataclasses.is_dataclass(cls) else None
+        _FIELDS[cls] = tuple(cls._fields) if named else fields
+    return _FIELDS[cls]
 
 
 def marked(value: Any, count: list[int]) -> Any:
