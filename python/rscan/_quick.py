@@ -16,7 +16,6 @@ from ._native import DeviceArray
 #: Numbers whose type alone decides the variant.
 NUMBERS = frozenset((float, int, bool, np.float64, np.float32, np.int64))
 
-
 #: What `fields_of` has found: calls look at classes again and again.
 _FIELDS: dict[type, tuple[str, ...] | None] = {}
 
@@ -28,7 +27,7 @@ class Marker:
         self.at = at
 
 
-def fields_of(cls: type) -> tuple[str, ...] | None:
+def fields_of(cls: Any) -> tuple[str, ...] | None:
     """Names of the fields of a class that is a dataclass or a named tuple; None for others."""
     if cls not in _FIELDS:
         named = issubclass(cls, tuple) and hasattr(cls, "_fields")
