@@ -82,8 +82,7 @@ const SLOW: usize = 200;
 /// What one run more costs the vm, in the same measure.
 const RUN: u64 = 400;
 
-/// From so many instructions on, registers are first allocated in one pass where that is thought of (`Tiered::waits`): a twentieth to a third of
-/// the time.
+/// From so many instructions on, registers are first allocated in one pass (`Tiered::timed`), which takes an eighth to a third of the time.
 const LONG: usize = 400;
 
 /// Nanoseconds that the thorough allocation takes for each instruction of a long kernel. When such code has run for that long, it is made:
