@@ -15,11 +15,13 @@ use std::sync::Arc;
 /// Factors above this are taken by a convolution: a factor p costs p operations a number.
 const LARGE: usize = 61;
 
-/// So many lanes are transformed side by side, where there are more than two of so many numbers.
+/// So many lanes are transformed side by side, where there are more than two of at most so many numbers; but one by one from so many on where there
+/// are two factors of 4: registers are full then, and a lane stays in the nearest cache.
 const BESIDE: usize = 8;
 /// Numbers of one lane that are put beside those of others at a time: of a line of the cache each is then used at once.
 const BLOCK: usize = 4;
 const SHORT: usize = 2048;
+const ALONE: usize = 128;
 
 /// Along the axis before the last one, which has extent 2.
 impl OpDef for Dft {
@@ -73,7 +75,8 @@ pub(super) fn transform(cx: &mut EvalCx, inverse: bool, n: usize, x: &[f64], out
     }
     let all = Transform::of(n);
     let mut scratch = SCRATCH.take();
-    let beside = if x.len() > 4 * n && n <= SHORT { BESIDE } else { 1 };
+    let alone = n.is_multiple_of(16) && n >= ALONE && matches!(*all, Transform::Stages { .. });
+    let beside = if x.len() > 4 * n && n <= SHORT && !alone { BESIDE } else { 1 };
     let mut done = Ok(());
     for (x, out) in x.chunks(2 * n * beside).zip(out.chunks_mut(2 * n * beside)) {
         let [parts, other] = &mut scratch;
@@ -197,11 +200,13 @@ impl Transform {
 
     fn stages(&self, beside: usize, x: &mut Parts, other: &mut Parts) {
         let Transform::Stages { factors, roots } = self else { unreachable!("a power of two has stages") };
-        let mut apart = beside;
-        for &p in factors {
+        let (mut apart, mut rest) = (beside, &factors[..]);
+        while let [p, after @ ..] = rest {
+            let twice = *p == 4 && after.first() == Some(&4);
+            let p = if twice { 16 } else { *p };
             stage(x, other, roots, [p, apart, beside]);
             std::mem::swap(x, other);
-            apart *= p;
+            (apart, rest) = (apart * p, &after[usize::from(twice)..]);
         }
     }
 }
@@ -276,7 +281,7 @@ mod tests {
 
     #[test]
     fn every_length_is_the_sum_of_its_definition() {
-        for n in (1..40).chain([61, 64, 67, 96, 100, 128, 134, 210, 243, 256]) {
+        for n in (1..40).chain([61, 64, 67, 96, 100, 128, 134, 144, 208, 210, 240, 243, 256, 512]) {
             for inverse in [false, true] {
                 let x = sample(&[n, 2], n);
                 let got = apply(Dft { inverse }, &[x.clone()]);
@@ -288,7 +293,7 @@ mod tests {
     /// Lanes side by side are transformed as one is, to the bit, and so are groups side by side: an infinity spoils what it is part of alone.
     #[test]
     fn lanes_beside_each_other_have_the_bits_of_one() {
-        for n in [4, 8, 12, 16, 20, 60, 64, 67, 100, 128, 256] {
+        for n in [4, 8, 12, 16, 20, 60, 64, 67, 100, 128, 144, 208, 256, 1024] {
             let mut x = sample(&[11, n, 2], n).to_f64_vec();
             x[7 * 2 * n] = f64::INFINITY;
             let rows = Array::new(&[11, n, 2], x.clone());

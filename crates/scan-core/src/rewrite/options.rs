@@ -85,6 +85,7 @@ impl Options {
     }
     /// The same, but that nothing is moved to where it might fail though nobody needs it there: no run has to be done again by the graph as it
     /// was written.
+    #[cfg(feature = "testing")]
     pub(crate) fn certain(self) -> Options {
         Options { certain: true, ..self }
     }

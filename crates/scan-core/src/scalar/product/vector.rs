@@ -66,7 +66,7 @@ pub(in crate::scalar) trait Vector: Copy {
 
 /// Four elements, for the compiler to put where it likes; `fma` as a context says.
 #[derive(Clone, Copy)]
-pub(in crate::scalar) struct Array<T, const FUSED: bool>([T; 4]);
+pub(in crate::scalar) struct Array<T, const FUSED: bool>(pub(in crate::scalar) [T; 4]);
 
 // SAFETY of the functions below: every processor has arrays; addresses are the caller's duty.
 impl<T: Copy, const FUSED: bool> Vector for Array<T, FUSED>
