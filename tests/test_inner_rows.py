@@ -1,5 +1,7 @@
 """Rows of loops in steps, as many as a value of the step says: their gradients run in one list of kernels, and are right."""
 
+import re
+
 import numpy as np
 import pytest
 from test_inner_loops import agree
@@ -186,6 +188,27 @@ def test_plans_for_the_values_of_integers_are_made_once_each(monkeypatch):
         f(X, count, 4)
     [loop] = f.explain().loops
     assert (loop.compiled, len(loop.variants)) == (2, 2)
+
+
+def test_lists_are_made_for_the_integers_that_extents_depend_on(monkeypatch):
+    """Not for those that choose a column, of which there are many more together."""
+    monkeypatch.setenv("RSCAN_ENGINE", "vm")
+    w, columns, n, j = rs.dmatrix("w"), rs.dmatrix("columns"), rs.lvector("n"), rs.lvector("j")
+
+    def step(n, j, h):
+        return rs.tanh(rs.loop(lambda v: v @ w, init=h, n_steps=n)[-1] * columns[:, j])
+
+    out = rs.loop(lambda n, j, h: {"h": step(n, j, h)}, over={"n": n, "j": j}, init={"h": rs.ones(3)}).h
+    cost = rs.sum(out[-1] ** 2)
+    f = rs.function([w, columns, n, j], [cost, rs.grad(cost, w)])
+    given = np.eye(3) * 0.7 + 0.1, np.linspace(0.5, 1.5, 12).reshape(3, 4), np.array([3, 2, 3, 2, 3, 2]), np.array([0, 1, 2, 3, 1, 0])
+    got = f(*given)
+    [lists] = re.findall("a list for each of ([0-9]+) integers", str(f.explain()))
+    assert int(lists) <= 2
+    monkeypatch.setenv("RSCAN_ENGINE", "eval")
+    law = rs.function([w, columns, n, j], [cost, rs.grad(cost, w)])(*given)
+    for ours, right in zip(got, law, strict=True):
+        np.testing.assert_allclose(ours, right, rtol=1e-13)
 
 
 def test_rows_and_numbers_of_the_step_are_one_list(monkeypatch):

@@ -55,22 +55,25 @@ impl LoopKernel {
         let apart = self.kernel.mems.iter().any(|m| matches!(m.lane, Lane::Apart(_)));
         self.kernel.size() >= LONG || apart && self.nanoseconds() > SLOW
     }
-    /// False where no list is quicker, whatever it looks like: where arrays have hardly any elements, an instruction for all of an array takes as
-    /// long as those of the kernel for each.
+    /// False where no list is quicker, whatever it looks like: where arrays have hardly any elements for each lane, an instruction for all of an array
+    /// takes as long as those of the kernel for each.
     pub fn gains_by_arrays(&self, scan: &Scan, types: &[Type], values: &[Option<Array>]) -> bool {
         let Ok(body) = specialised(&scan.body, types, values) else { return true };
         let kinds = Kinds::new(scan, &body);
-        let (mut nodes, mut elements) = (0, 0);
+        let (mut nodes, mut elements) = (0.0, 0.0);
         for node in kinds.nodes(&body).filter(|n| n.op.properties().cost != Cost::Free && kinds.of(n.outs[0]) == Kind::Step) {
-            let small = matches!(node.op.properties().cost, Cost::Simple | Cost::Function | Cost::Folds | Cost::Reads | Cost::Walks);
-            let sizes = node.ins.iter().chain(&node.outs).map(|&v| known_shape(&body, v).map(|shape| count(&shape)));
-            let Some(most) = sizes.collect::<Lowered<Vec<usize>>>().ok().filter(|_| small).and_then(|sizes| sizes.into_iter().max()) else {
-                return true;
-            };
-            (nodes, elements) = (nodes + 1, elements + most);
+            let cost = node.op.properties().cost;
+            let small = matches!(cost, Cost::Simple | Cost::Function | Cost::Folds | Cost::Reads | Cost::Walks | Cost::Product);
+            let size = |v: &Value| known_shape(&body, *v).map(|shape| count(&shape));
+            let sizes = |values: &[Value]| values.iter().map(size).collect::<Lowered<Vec<usize>>>().ok().filter(|_| small);
+            let (Some(given), Some(made)) = (sizes(&node.ins), sizes(&node.outs)) else { return true };
+            // A product takes an instruction for each pair of elements at most.
+            let given = if cost == Cost::Product { given.iter().product() } else { given.into_iter().max().unwrap_or(1) };
+            let most = made.into_iter().fold(given, usize::max);
+            (nodes, elements) = (nodes + 1.0, elements + (most as f64 / self.lanes as f64).max(1.0));
         }
         let own = self.nanoseconds();
-        MARGIN * (KERNEL + own * nodes as f64 / elements.max(1) as f64) < own
+        MARGIN * (KERNEL + own * nodes / f64::max(elements, 1.0)) < own
     }
     /// Bools that tell whether it did what the law does.
     pub fn flags(&self) -> usize {

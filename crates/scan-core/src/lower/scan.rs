@@ -335,14 +335,14 @@ impl Kinds {
             Layout::Rows(_) => {
                 // Of fewer constants one is chosen sooner than it is read.
                 let apart = |a: &Array| own_rows(a, layout) || a.len() > LOOKED_AT && self.tabled(body, layout, v);
-                !self.is_index(body, v) && body.const_value(v).is_some_and(apart)
+                body.const_value(v).is_some_and(apart) && !self.is_index(body, v)
             }
         };
         let mut seen = FxHashSet::default();
         let mut roots = vec![];
         let steps = self.nodes(body).filter(|n| n.outs.iter().any(|&v| self.of(v) == Kind::Step || within(body, layout, v)));
         for v in steps.flat_map(|n| n.ins.iter().copied()).chain(body.results().iter().copied()) {
-            if (self.of(v) == Kind::Before && !within(body, layout, v) || spread(v)) && seen.insert(v) {
+            if seen.insert(v) && (self.of(v) == Kind::Before && !within(body, layout, v) || spread(v)) {
                 roots.push(v);
             }
         }

@@ -271,6 +271,10 @@ impl Mixed {
         Some((there.name(), here, there.crossed()))
     }
 
+    /// True where a loop in the step is no part of it, but called.
+    pub fn calls_loops(&self) -> bool {
+        self.plan.calls_loops()
+    }
     /// How the states are kept.
     pub fn windows(&self) -> &[Window] {
         &self.plan.windows

@@ -61,14 +61,36 @@ impl Switched {
         let mut new = Switched { of: given, by_sign, types: types.to_vec(), values, kernels, made: Mutex::default() };
         for step in [false, true] {
             new.of.extend(step.then_some(Of::Step));
-            let tops = new.tops(scan, ins);
-            let key = if by_sign { tops } else { new.key(scan, ins, &tops, 0) };
-            if !new.of.is_empty() && new.list(scan, &key).is_some() {
+            if let Some(first) = new.first(scan, ins) {
+                new.forget(scan, ins, &first);
                 return Some(new);
             }
-            new.made.get_mut().unwrap_or_else(PoisonError::into_inner).clear();
         }
         None
+    }
+
+    /// The list of the first step, if there is one.
+    fn first(&mut self, scan: &Scan, ins: &[Array]) -> Option<Arc<Mixed>> {
+        self.made.get_mut().unwrap_or_else(PoisonError::into_inner).clear();
+        if self.of.is_empty() {
+            return None;
+        }
+        let tops = self.tops(scan, ins);
+        let key = if self.by_sign { tops } else { self.key(scan, ins, &tops, 0) };
+        self.list(scan, &key)
+    }
+    /// Makes lists for as few of the integers as extents depend on: the others, where they are not told, are read as all that a step is given. `first`
+    /// is the list of the first step.
+    fn forget(&mut self, scan: &Scan, ins: &[Array], first: &Arc<Mixed>) {
+        for of in self.of.clone() {
+            let others: Vec<Of> = self.of.iter().copied().filter(|other| *other != of).collect();
+            let all = std::mem::replace(&mut self.of, others);
+            let made = std::mem::take(&mut self.made);
+            let as_good = |list: Arc<Mixed>| list.calls_loops() <= first.calls_loops() && list.slices() <= first.slices();
+            if !self.first(scan, ins).is_some_and(as_good) {
+                (self.of, self.made) = (all, made);
+            }
+        }
     }
 
     /// What is known of the integers of a step, given what is of those that are at least 1.
