@@ -9,6 +9,7 @@ use super::inner;
 use super::margins::with_margins;
 use super::moves::{self, Source};
 use super::prepared::{prepared, ready};
+use super::reads_reduced::with_reads_reduced;
 use super::rooms::with_rooms;
 use super::scan::{Kind, Kinds, known_row, known_shape};
 use super::sliced::with_reads_of_whole;
@@ -65,6 +66,7 @@ pub(super) fn listed(
     let body = inner::found(scan, &body, level)?;
     let body = with_sums(&body)?.unwrap_or(body);
     let body = with_reads_of_whole(&body)?.unwrap_or(body);
+    let body = with_reads_reduced(scan, &body)?.unwrap_or(body);
     let body = with_margins(&body)?.unwrap_or(body);
     let kinds = Kinds::new(scan, &body);
     if kinds.nodes(&body).any(|n| n.outs.iter().all(|&v| kinds.of(v) != Kind::Step) && matches!(&n.op, Op::Extern(e) if !e.0.pure())) {

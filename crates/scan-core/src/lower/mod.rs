@@ -36,6 +36,7 @@ mod picks;
 mod pieces;
 mod prepared;
 mod products;
+mod reads_reduced;
 mod reductions;
 pub mod regions;
 mod rewritten;

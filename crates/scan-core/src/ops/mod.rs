@@ -14,7 +14,7 @@ mod eigen;
 mod elemwise;
 mod extreme;
 mod factor;
-mod gather;
+pub(crate) mod gather;
 pub mod index;
 mod join;
 mod legacy;
