@@ -138,3 +138,111 @@ def test_reads_by_index_of_parts(monkeypatch, rows):
 
     at_all = np.array([[0, 3], [5, 1]])
     agree(monkeypatch, build, numbers(rows, 7, 9), np.arange(rows) * 3 % 11)
+
+
+KINDS = {"max": rs.max, "min": rs.min, "any": rs.any, "all": rs.all, "sum": rs.sum}
+
+
+@pytest.mark.parametrize("outside", [False, True])
+@pytest.mark.parametrize("kind", ["max", "min", "any", "all", "sum"])
+@pytest.mark.parametrize("axis", [-1, 1, (1, 2)])
+def test_rows_that_are_read_often_are_reduced_once(monkeypatch, kind, axis, outside):
+    """More rows are read than there are: of each the extreme is found once. Sums of floats keep their order."""
+
+    def build(at, q):
+        def step(at, q):
+            rows = (q > 0)[at] if kind in ("any", "all") else q[at]
+            found = KINDS[kind](rows, axis=axis)
+            return {"q": rs.cos(q + rs.sum(rs.cast(found, "float64"))), "found": found}
+
+        out = rs.loop(step, over=at, init={"q": q})
+        return [out.q, out.found]
+
+    at = np.random.default_rng(3).integers(-6, 6, size=(4, 30))
+    if outside:
+        at[2, 17] = 6
+    agree(monkeypatch, build, at, numbers(6, 4, 5))
+
+
+@pytest.mark.parametrize("where", [(0,), (1,), (2,), (0, 2), (0, 1), (1, 2)])
+@pytest.mark.parametrize("axis", range(5))
+@pytest.mark.parametrize("keepdims", [False, True])
+def test_reductions_along_any_axis_of_what_is_read(monkeypatch, where, axis, keepdims):
+    """Index arrays of two axes in every place, the same in all steps or those of the step."""
+    shape = 5, 6, 7
+    index = np.random.default_rng(4).integers(0, 5, size=(3, 8, 4))
+
+    def build(at, x):
+        def step(at, x):
+            found = []
+            for names in (index[0], at):
+                key = [slice(None)] * 3
+                for place in where:
+                    key[place] = names
+                rows = x[tuple(key)]
+                axes = axis % rows.ndim
+                found += [rs.sum(rows > 0.3, axis=axes, keepdims=keepdims), rs.max(rows, axis=axes, keepdims=keepdims)]
+            change = sum(rs.sum(rs.cast(f, "float64")) for f in found)
+            return {"x": rs.cos(x + change), **{f"f{k}": f for k, f in enumerate(found)}}
+
+        out = rs.loop(step, over=at, init={"x": x})
+        return [out[name] for name in ("x", "f0", "f1", "f2", "f3")]
+
+    agree(monkeypatch, build, index, numbers(*shape))
+
+
+def test_what_is_reduced_before_it_is_read_stands_in_the_plan(monkeypatch):
+    monkeypatch.setenv("RSCAN_ENGINE", "jit")
+    to, q = rs.lmatrix("to"), rs.dmatrix("q")
+    best = rs.loop(lambda q: q * 0.5 + rs.max(q[to], axis=-1), init=q, n_steps=4)
+    f = rs.function([to, q], best)
+    f(np.random.default_rng(5).integers(0, 64, size=(64, 4)), numbers(64, 4))
+    assert "-> memory[64]: f64[64, 4, 4]" not in f.plan() and "[64, 4, 4]" not in f.plan(), f.plan()
+    neighbours, infected = rs.lmatrix("neighbours"), rs.vector("infected", dtype="bool")
+    spread = rs.loop(lambda state: rs.sum(state[neighbours], axis=1) > 3, init=infected, n_steps=4)
+    f = rs.function([neighbours, infected], spread)
+    f(np.random.default_rng(6).integers(0, 250, size=(250, 8)), numbers(250) > 0)
+    assert "bool[8, 250]" in f.plan() and "bool[250, 8]" not in f.plan(), f.plan()
+
+
+@pytest.mark.parametrize(
+    "dtype, mode", [("bool", "set"), *((dtype, mode) for dtype in ("int8", "float32", "float64") for mode in ("set", "add"))]
+)
+@pytest.mark.parametrize("change", ["none", "ends", "outside", "first outside"])
+def test_one_index_array_changes_beside_others(monkeypatch, dtype, mode, change):
+    """What the others name is found once; indices from the end, and outside, are looked at in each step."""
+    rows = np.arange(7)
+    if change == "first outside":
+        rows = rows + 1
+
+    def build(at, wide, x):
+        def step(at, wide, x):
+            found = x[rows, at]
+            several = x[rows[:, None], wide]
+            new = x.at[rows, at].set(found[::-1])
+            new = getattr(new.at[rows[:, None], wide], mode)(several)
+            new = new.at[rows[:, None], wide % 5].set(rs.cast(1, dtype))
+            return {"x": new, "found": found, "several": several}
+
+        out = rs.loop(step, over=(at, wide), init={"x": x})
+        return [out.x, out.found, out.several]
+
+    random = np.random.default_rng(8)
+    at, wide = random.integers(0, 9, size=(5, 7)), random.integers(0, 9, size=(5, 7, 3))
+    if change == "ends":
+        at[3, 2] = wide[4, 6, 1] = -9
+    if change == "outside":
+        wide[2, 0, 0] = 9
+    agree(monkeypatch, build, at, wide, random.integers(0, 2, size=(7, 9)).astype(dtype))
+
+
+def test_batches_of_reads_and_writes_by_index(monkeypatch):
+    def build(at, x, by):
+        def series(at, x):
+            step = lambda at, x: x.at[at].add(by * rs.tanh(x[at[::-1]])).at[at[0]].set(0.5)
+            return rs.loop(step, over=at, init=x)[-1]
+
+        out = rs.vmap(series)(at, x)
+        return [out, *rs.grad(rs.sum(out**2), [x, by])]
+
+    agree(monkeypatch, build, np.random.default_rng(9).integers(-6, 6, size=(5, 4, 3)), numbers(5, 6), np.float64(0.3))

@@ -77,7 +77,7 @@ enum Kind<'a> {
     Call(&'a Op, Box<[Option<Array>]>, Spots<'a>),
     /// Elements that index arrays name are read, or written if so: operands as for the two below. Where the arrays are the same in all steps:
     /// what they name.
-    ByArrays(&'a ByArrays, Option<Write>, Spots<'a>, Option<OnceCell<Named>>),
+    ByArrays(&'a ByArrays, Option<Write>, Spots<'a>, Option<Kept>),
     /// The same by integers.
     ByIntegers(&'a ByIntegers, Option<Write>, Spots<'a>),
     /// Elements from a place on that integers name, of such a size.
@@ -121,10 +121,7 @@ impl<'a> Bound<'a> {
             Part::Call(op) => Kind::Call(op, piece.ins.iter().map(|p| memories.steady(p)).collect(), operands().collect()),
             Part::Read(selector) => Kind::Read(selector, operands().collect()),
             Part::Write(selector, mode) => Kind::Write(selector, *mode, operands().collect()),
-            Part::ByArrays(by, mode) => {
-                let steady = piece.ins[1..].iter().all(|index| matches!(index.at, At::Before(_))) && by.is_kept();
-                Kind::ByArrays(by, *mode, operands().collect(), steady.then(OnceCell::new))
-            }
+            Part::ByArrays(by, mode) => Kind::ByArrays(by, *mode, operands().collect(), Kept::of(by, &piece.ins[1..])),
             Part::ByIntegers(by, mode) => Kind::ByIntegers(by, *mode, operands().collect()),
             Part::Slice(slice) => Kind::Slice(slice, operands().collect(), piece.outs[0].dtype.size()),
             Part::Guard(range) => Kind::Guard(*range, at(&piece.ins[0]), piece.ins[0].dtype),
@@ -283,27 +280,26 @@ impl<'a> Bound<'a> {
         Ok(())
     }
 
-    fn by_arrays(&self, by: &ByArrays, mode: Option<Write>, (spots, named): (&[Spot], Option<&OnceCell<Named>>), k: &Steps) -> Result<()> {
+    fn by_arrays(&self, by: &ByArrays, mode: Option<Write>, (spots, kept): (&[Spot], Option<&Kept>), k: &Steps) -> Result<()> {
         let (first, last) = (spots[0].at(k), spots[spots.len() - 1].at(k));
         let [n, m] = [&self.piece.ins[0], &self.piece.outs[0]].map(|p| count(&p.shape));
-        let idxs = spots[1..spots.len() - 1].iter().map(|spot| spot.at(k));
-        let dtype = self.piece.outs[0].dtype;
-        let Some(named) = named else {
-            return match mode {
-                None => by.read(dtype, (&first, n), idxs, &last),
-                Some(mode) => by.write((dtype, mode), (&last, m), (&first, n), idxs),
-            };
+        let changing = kept.and_then(|kept| kept.changing);
+        let of = |those: &dyn Fn(usize) -> bool| -> SmallVec<[(usize, Operand); 2]> {
+            spots[1..spots.len() - 1].iter().enumerate().filter(|(i, _)| those(*i)).map(|(i, spot)| (i, spot.at(k))).collect()
         };
-        let named = match named.get() {
-            Some(named) => named,
-            None => {
-                let found = by.named(idxs)?;
-                named.get_or_init(|| found)
+        let named = match kept {
+            Some(kept) if kept.named.get().is_none() => {
+                let found = by.named(of(&|i| changing != Some(i)).into_iter())?;
+                Some(kept.named.get_or_init(|| found))
             }
+            kept => kept.and_then(|kept| kept.named.get()),
         };
-        match mode {
-            None => by.read_named(dtype, (&first, n), named, &last),
-            Some(mode) => by.write_named((dtype, mode), (&last, m), (&first, n), named),
+        let (dtype, idxs) = (self.piece.outs[0].dtype, of(&|i| changing.is_none_or(|changing| changing == i)));
+        match (mode, named.filter(|_| changing.is_none())) {
+            (None, Some(named)) => by.read_named(dtype, (&first, n), named, &last),
+            (Some(mode), Some(named)) => by.write_named((dtype, mode), (&last, m), (&first, n), named),
+            (None, None) => by.read(dtype, (&first, n), (idxs.iter().copied(), named), &last)?,
+            (Some(mode), None) => by.write((dtype, mode), (&last, m), (&first, n), (idxs.iter().copied(), named))?,
         }
         Ok(())
     }
@@ -359,6 +355,27 @@ impl<'a> Bound<'a> {
     fn given<'b>(&'b self, spots: &[Spot<'b>], k: &Steps) -> SmallVec<[Given<'b>; 4]> {
         let places = self.piece.ins.iter().chain(&self.piece.outs);
         spots.iter().zip(places).map(|(spot, place)| Given { at: spot.at(k), place }).collect()
+    }
+}
+
+/// The spots of a read or write by index arrays that are the same in all steps, kept from the first one on.
+pub struct Kept {
+    /// Those of index arrays that are the same.
+    named: OnceCell<Named>,
+    /// The number of the one that is another in each step.
+    changing: Option<usize>,
+}
+
+impl Kept {
+    /// `None` where nothing is the same, or too much of it; or more index arrays than one change, or one that has not an element for each spot.
+    fn of(by: &ByArrays, idxs: &[Place]) -> Option<Kept> {
+        let changing: SmallVec<[usize; 2]> = (0..idxs.len()).filter(|&k| !matches!(idxs[k].at, At::Before(_))).collect();
+        let changing = match changing[..] {
+            [] => None,
+            [k] if idxs.len() > 1 && by.has_all(k) => Some(k),
+            _ => return None,
+        };
+        by.is_kept().then(|| Kept { named: OnceCell::new(), changing })
     }
 }
 

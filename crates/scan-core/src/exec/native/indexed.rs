@@ -253,28 +253,42 @@ impl ByArrays {
     pub fn is_kept(&self) -> bool {
         count(&self.layout.common) <= KEPT
     }
-    /// The spots that index arrays name, for [`ByArrays::read_named`] and [`ByArrays::write_named`].
+    /// True where index array `k` has an element for each spot.
+    pub fn has_all(&self, k: usize) -> bool {
+        self.idxs[k].1 == count(&self.layout.common)
+    }
+    /// The spots that index arrays of these numbers name, for [`ByArrays::read_named`] and [`ByArrays::write_named`].
     ///
     /// # Errors
     /// `E0202` where an index lies outside its axis.
-    pub fn named<'a>(&self, idxs: impl Iterator<Item = Operand<'a>>) -> Result<Named> {
-        let mut spots = vec![];
-        self.spots(idxs, &mut spots, &mut vec![])?;
+    pub fn named<'a>(&self, idxs: impl Iterator<Item = (usize, Operand<'a>)>) -> Result<Named> {
+        let mut spots = vec![0; count(&self.layout.common)];
+        self.add(idxs, &mut spots, &mut vec![])?;
         let repeated = spots.windows(2).filter(|pair| pair[0] == pair[1]).count();
         Ok(Named { repeated: 2 * repeated > spots.len(), spots })
     }
-    /// What `of` makes of the spots that index arrays name.
-    fn with_spots<'a, R>(&self, idxs: impl Iterator<Item = Operand<'a>>, of: impl FnOnce(&[usize]) -> R) -> Result<R> {
+    /// What `of` makes of the spots that index arrays of these numbers name, counted from those that others name.
+    fn with_spots<'a, R>(
+        &self,
+        from: Option<&Named>,
+        idxs: impl Iterator<Item = (usize, Operand<'a>)>,
+        of: impl FnOnce(&[usize]) -> R,
+    ) -> Result<R> {
         let [mut spots, mut far] = SPOTS.take();
-        let found = self.spots(idxs, &mut spots, &mut far);
+        spots.clear();
+        match from {
+            Some(named) => spots.extend_from_slice(&named.spots),
+            None => spots.resize(count(&self.layout.common), 0),
+        }
+        let found = self.add(idxs, &mut spots, &mut far);
         let made = found.map(|()| of(&spots));
         SPOTS.set([spots, far]);
         made
     }
-    fn spots<'a>(&self, idxs: impl Iterator<Item = Operand<'a>>, spots: &mut Vec<usize>, far: &mut Vec<usize>) -> Result<()> {
-        spots.clear();
-        spots.resize(count(&self.layout.common), 0);
-        for (k, (at, &(dtype, n))) in idxs.zip(&self.idxs).enumerate() {
+    /// Moves spots as far as index arrays of these numbers say.
+    fn add<'a>(&self, idxs: impl Iterator<Item = (usize, Operand<'a>)>, spots: &mut [usize], far: &mut Vec<usize>) -> Result<()> {
+        for (k, at) in idxs {
+            let (dtype, n) = self.idxs[k];
             let (moved, mut inside) = (self.layout.moves(k), true);
             if n == spots.len() && self.is_plain(k, &at) {
                 let (_, step) = self.layout.axis(k);
@@ -305,22 +319,28 @@ impl ByArrays {
         each_integer(index, dtype, n, |_, index| signs |= index | last.wrapping_sub(index));
         signs >= 0
     }
-    /// Copies single elements that one index array selects, in one pass; false where one counts from the end or lies outside, or this is not such a
-    /// read.
-    fn read_at_once(&self, size: usize, (x, n): (&Operand, usize), index: Option<Operand>, out: &Operand) -> bool {
-        let (&[(integers, m)], Some(index)) = (&self.idxs[..], index) else { return false };
-        let all = count(&self.layout.shape);
+    /// Copies single elements that one index array selects, each counted from a spot, in one pass; false where an index counts from the end or lies
+    /// outside, or this is not such a read.
+    fn read_at_once(
+        &self,
+        size: usize,
+        (x, n): (&Operand, usize),
+        (k, index): (usize, Operand),
+        from: impl Fn(usize) -> usize + Copy,
+        out: &Operand,
+    ) -> bool {
+        let ((integers, m), all) = (self.idxs[k], count(&self.layout.shape));
         let apart = !out.overlaps(all * size, &index, m * integers.size());
-        if self.layout.run > 1 || m != all || n == 0 || !self.layout.only_spots() || !apart || !self.is_plain(0, &index) {
+        if self.layout.run > 1 || m != all || n == 0 || !self.layout.only_spots() || !apart || !self.is_plain(k, &index) {
             return false;
         }
-        let (_, step) = self.layout.axis(0);
-        by_size!(size, T => with_slices::<T, _>([x, x, out], [n, n, all], |from, _, to| {
-            each_integer(&index, integers, m, |i, index| to[i] = from[index as usize * step]);
+        let (_, step) = self.layout.axis(k);
+        by_size!(size, T => with_slices::<T, _>([x, x, out], [n, n, all], |x, _, to| {
+            each_integer(&index, integers, m, move |i, index| to[i] = x[from(i) + index as usize * step]);
         }));
         true
     }
-    /// Copies what the index selects of x, which has so many elements.
+    /// Copies what the index selects of x, which has so many elements: by all index arrays, or by the one of a number beside what the others name.
     ///
     /// # Errors
     /// `E0202` where an index lies outside its axis.
@@ -329,13 +349,19 @@ impl ByArrays {
         &self,
         dtype: DType,
         (x, n): (&Operand, usize),
-        idxs: impl Iterator<Item = Operand<'a>> + Clone,
+        (idxs, beside): (impl Iterator<Item = (usize, Operand<'a>)> + Clone, Option<&Named>),
         out: &Operand,
     ) -> Result<()> {
-        if self.read_at_once(dtype.size(), (x, n), idxs.clone().next(), out) {
+        let (size, first, named) = (dtype.size(), idxs.clone().next(), beside.map(|named| &named.spots[..]));
+        let done = match (first, named) {
+            (Some(index), Some(spots)) => self.read_at_once(size, (x, n), index, move |i| spots[i], out),
+            (Some(index), None) if self.idxs.len() == 1 => self.read_at_once(size, (x, n), index, |_| 0, out),
+            _ => false,
+        };
+        if done {
             return Ok(());
         }
-        self.with_spots(idxs, |spots| self.copied(dtype, (x, n), spots, out))
+        self.with_spots(beside, idxs, |spots| self.copied(dtype, (x, n), spots, out))
     }
     /// Copies what lies at spots of x, which has so many elements.
     pub fn read_named(&self, dtype: DType, x: (&Operand, usize), named: &Named, out: &Operand) {
@@ -345,50 +371,56 @@ impl ByArrays {
         let all = count(&self.layout.shape);
         by_size!(dtype.size(), T => with_slices::<T, _>([x, x, out], [n, n, all], |from, _, to| copy_rows(&self.layout, spots, from, to)));
     }
-    /// Writes single elements where one index array says; false where nothing was written: one counts from the end or lies outside, or this is not such
-    /// a write.
+    /// Writes single elements where one index array says, each counted from a spot; false where nothing was written: an index counts from the end or lies
+    /// outside, or this is not such a write.
     fn write_at_once(
         &self,
         (dtype, mode): (DType, Write),
         (x, n): (&Operand, usize),
         (y, given): (&Operand, usize),
-        index: Option<Operand>,
+        (k, index): (usize, Operand),
+        from: impl Fn(usize) -> usize + Copy,
     ) -> bool {
-        let (&[(integers, m)], Some(index)) = (&self.idxs[..], index) else { return false };
+        let (integers, m) = self.idxs[k];
         let apart = !x.overlaps(n * dtype.size(), &index, m * integers.size());
         let fits = self.layout.run == 1 && (given == m || given == 1) && n > 0;
-        if !fits || !self.layout.only_spots() || !apart || !self.is_plain(0, &index) {
+        if !fits || !self.layout.only_spots() || !apart || !self.is_plain(k, &index) {
             return false;
         }
-        let ((_, step), own) = (self.layout.axis(0), usize::from(given > 1));
+        let ((_, step), own) = (self.layout.axis(k), usize::from(given > 1));
         match mode {
             Write::Set => by_size!(dtype.size(), T => with_slices::<T, _>([y, y, x], [given, given, n], |y, _, x| {
-                each_integer(&index, integers, m, |i, index| x[index as usize * step] = y[i * own]);
+                each_integer(&index, integers, m, move |i, index| x[from(i) + index as usize * step] = y[i * own]);
             })),
             Write::Inc => dispatch!(dtype, T => with_slices::<T, _>([y, y, x], [given, given, n], |y, _, x| {
-                each_integer(&index, integers, m, |i, index| {
-                    let x = &mut x[index as usize * step];
+                each_integer(&index, integers, m, move |i, index| {
+                    let x = &mut x[from(i) + index as usize * step];
                     *x = x.plus(y[i * own]);
                 });
             })),
         }
         true
     }
-    /// Writes y over the elements of x that the index selects, or adds it to them; they have so many elements.
+    /// Writes y over the elements of x that the index selects, or adds it to them; they have so many elements. The index is as for a read.
     ///
     /// # Errors
     /// `E0202` where an index lies outside its axis.
     pub fn write<'a>(
         &self,
-        (dtype, mode): (DType, Write),
-        (x, n): (&Operand, usize),
-        (y, given): (&Operand, usize),
-        idxs: impl Iterator<Item = Operand<'a>> + Clone,
+        how: (DType, Write),
+        x: (&Operand, usize),
+        y: (&Operand, usize),
+        (idxs, beside): (impl Iterator<Item = (usize, Operand<'a>)> + Clone, Option<&Named>),
     ) -> Result<()> {
-        if self.write_at_once((dtype, mode), (x, n), (y, given), idxs.clone().next()) {
+        let done = match (idxs.clone().next(), beside.map(|named| &named.spots[..])) {
+            (Some(index), Some(spots)) => self.write_at_once(how, x, y, index, move |i| spots[i]),
+            (Some(index), None) if self.idxs.len() == 1 => self.write_at_once(how, x, y, index, |_| 0),
+            _ => false,
+        };
+        if done {
             return Ok(());
         }
-        self.with_spots(idxs, |spots| self.put((dtype, mode), (x, n), (y, given), (spots, false)))
+        self.with_spots(beside, idxs, |spots| self.put(how, x, y, (spots, false)))
     }
     /// Writes y at spots of x, or adds it to what is there; they have so many elements.
     pub fn write_named(&self, how: (DType, Write), x: (&Operand, usize), y: (&Operand, usize), named: &Named) {
