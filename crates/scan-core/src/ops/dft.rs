@@ -127,7 +127,7 @@ fn factors(mut n: usize) -> Vec<usize> {
 
 /// Transforms of n numbers.
 enum Transform {
-    Stages { factors: Vec<usize>, roots: Roots },
+    Stages { factors: Vec<usize>, roots: Box<Roots> },
     Convolution { chirp: Vec<Pair>, spectrum: Vec<Pair>, longer: Box<Transform> },
 }
 
@@ -149,7 +149,7 @@ impl Transform {
     fn new(n: usize) -> Transform {
         let factors = factors(n);
         if factors.iter().all(|&p| p <= LARGE) {
-            return Transform::Stages { factors, roots: Roots::new(n) };
+            return Transform::Stages { factors, roots: Box::new(Roots::new(n)) };
         }
         let m = (2 * n - 1).next_power_of_two();
         // exp(−πi·k²/n), the square modulo 2n.

@@ -140,8 +140,8 @@ mod x86 {
                     _mm256_permute2f128_pd::<0x31>(even[0], even[1]),
                     _mm256_permute2f128_pd::<0x31>(odd[0], odd[1]),
                 ];
-                for i in 0..n {
-                    _mm256_storeu_pd(to.add(apart * i), rows[i]);
+                for (i, row) in rows.iter().enumerate().take(n) {
+                    _mm256_storeu_pd(to.add(apart * i), *row);
                 }
             }
         }
