@@ -16,7 +16,7 @@ use super::scan::{Kind, Kinds, known_shape};
 use crate::base::Id;
 use crate::ir::op::{Gather, Reduce, ReduceKind, Transpose};
 use crate::ir::{Graph, Node, Op, Scan, Value};
-use crate::ops::gather::index_axis;
+use crate::ops::select::index_axis;
 use crate::types::shape::count;
 
 /// Rows of so many elements or more are reduced as quickly one by one.
@@ -52,7 +52,8 @@ pub(super) fn with_reads_reduced(scan: &Scan, body: &Graph) -> Lowered<Option<Gr
     })
 }
 
-/// True where the order does not show: which of two zeros is the larger one may hang on it, where orders differ at all.
+/// True where it does not show in which order elements are taken. Of two zeros one order may find another one the larger: `same` tells that each row is
+/// gone through as it was.
 fn in_any_order(body: &Graph, kind: ReduceKind, x: Value, same: bool) -> bool {
     match kind {
         ReduceKind::Any | ReduceKind::All => true,

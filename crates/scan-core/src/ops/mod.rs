@@ -14,7 +14,7 @@ mod eigen;
 mod elemwise;
 mod extreme;
 mod factor;
-pub(crate) mod gather;
+mod gather;
 pub mod index;
 mod join;
 mod legacy;

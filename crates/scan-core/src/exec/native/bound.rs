@@ -283,23 +283,27 @@ impl<'a> Bound<'a> {
     fn by_arrays(&self, by: &ByArrays, mode: Option<Write>, (spots, kept): (&[Spot], Option<&Kept>), k: &Steps) -> Result<()> {
         let (first, last) = (spots[0].at(k), spots[spots.len() - 1].at(k));
         let [n, m] = [&self.piece.ins[0], &self.piece.outs[0]].map(|p| count(&p.shape));
-        let changing = kept.and_then(|kept| kept.changing);
-        let of = |those: &dyn Fn(usize) -> bool| -> SmallVec<[(usize, Operand); 2]> {
-            spots[1..spots.len() - 1].iter().enumerate().filter(|(i, _)| those(*i)).map(|(i, spot)| (i, spot.at(k))).collect()
+        let dtype = self.piece.outs[0].dtype;
+        let idxs = spots[1..spots.len() - 1].iter().map(|spot| spot.at(k)).enumerate();
+        let Some(Kept { named, changing }) = kept else {
+            return match mode {
+                None => by.read(dtype, (&first, n), (idxs, None), &last),
+                Some(mode) => by.write((dtype, mode), (&last, m), (&first, n), (idxs, None)),
+            };
         };
-        let named = match kept {
-            Some(kept) if kept.named.get().is_none() => {
-                let found = by.named(of(&|i| changing != Some(i)).into_iter())?;
-                Some(kept.named.get_or_init(|| found))
+        let named = match named.get() {
+            Some(named) => named,
+            None => {
+                let found = by.named(idxs.clone().filter(|(i, _)| Some(*i) != *changing))?;
+                named.get_or_init(|| found)
             }
-            kept => kept.and_then(|kept| kept.named.get()),
         };
-        let (dtype, idxs) = (self.piece.outs[0].dtype, of(&|i| changing.is_none_or(|changing| changing == i)));
-        match (mode, named.filter(|_| changing.is_none())) {
-            (None, Some(named)) => by.read_named(dtype, (&first, n), named, &last),
-            (Some(mode), Some(named)) => by.write_named((dtype, mode), (&last, m), (&first, n), named),
-            (None, None) => by.read(dtype, (&first, n), (idxs.iter().copied(), named), &last)?,
-            (Some(mode), None) => by.write((dtype, mode), (&last, m), (&first, n), (idxs.iter().copied(), named))?,
+        let changing = changing.map(|i| idxs.skip(i).take(1));
+        match (mode, changing) {
+            (None, None) => by.read_named(dtype, (&first, n), named, &last),
+            (Some(mode), None) => by.write_named((dtype, mode), (&last, m), (&first, n), named),
+            (None, Some(index)) => by.read(dtype, (&first, n), (index, Some(named)), &last)?,
+            (Some(mode), Some(index)) => by.write((dtype, mode), (&last, m), (&first, n), (index, Some(named)))?,
         }
         Ok(())
     }

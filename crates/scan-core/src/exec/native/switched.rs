@@ -51,7 +51,7 @@ pub struct Switched {
 }
 
 impl Switched {
-    /// The loop for parameters of the step of these types and values, with a list for its first step; `None` where that does not help.
+    /// The loop for parameters of the step of these types and values, with a list for one of its steps; `None` where that does not help.
     /// `by_sign`: with one list for all steps that are given integers from 1 on, up to about the largest of them.
     pub fn new(scan: &Scan, ins: &[Array], types: &[Type], values: &[Option<Array>], by_sign: bool, kernels: Kernels) -> Option<Switched> {
         let mut values = values.to_vec();
@@ -61,34 +61,48 @@ impl Switched {
         let mut new = Switched { of: given, by_sign, types: types.to_vec(), values, kernels, made: Mutex::default() };
         for step in [false, true] {
             new.of.extend(step.then_some(Of::Step));
-            if let Some(first) = new.first(scan, ins) {
-                new.forget(scan, ins, &first);
+            let widest = new.widest(scan, ins);
+            if let Some(list) = new.only(scan, ins, widest) {
+                new.forget(scan, ins, (widest, &list));
                 return Some(new);
             }
         }
         None
     }
 
-    /// The list of the first step, if there is one.
-    fn first(&mut self, scan: &Scan, ins: &[Array]) -> Option<Arc<Mixed>> {
+    /// The list of a step, if there is one, and no other.
+    fn only(&mut self, scan: &Scan, ins: &[Array], step: usize) -> Option<Arc<Mixed>> {
         self.made.get_mut().unwrap_or_else(PoisonError::into_inner).clear();
         if self.of.is_empty() {
             return None;
         }
         let tops = self.tops(scan, ins);
-        let key = if self.by_sign { tops } else { self.key(scan, ins, &tops, 0) };
+        let key = if self.by_sign { tops } else { self.key(scan, ins, &tops, step) };
         self.list(scan, &key)
     }
-    /// Makes lists for as few of the integers as extents depend on: the others, where they are not told, are read as all that a step is given. `first`
-    /// is the list of the first step.
-    fn forget(&mut self, scan: &Scan, ins: &[Array], first: &Arc<Mixed>) {
+    /// The step whose integers are the largest together: where they are 0, extents may depend on nothing else.
+    fn widest(&self, scan: &Scan, ins: &[Array]) -> usize {
+        let seqs: SmallVec<[SeqId; 2]> = self.of.iter().filter_map(|of| if let Of::Seq(id) = of { Some(*id) } else { None }).collect();
+        let rows = seqs.iter().map(|&id| ins[scan.seq_input(id)].shape()[0]).min().unwrap_or(0);
+        let mut sums = vec![0i64; rows];
+        for &id in &seqs {
+            let (x, reverse) = (&ins[scan.seq_input(id)], scan.seqs[id].reverse);
+            each_integer(&Operand::reading(bytes(x)), x.dtype(), x.len(), |row, n| {
+                let step = if reverse { x.len() - 1 - row } else { row };
+                sums.get_mut(step).into_iter().for_each(|sum| *sum = sum.saturating_add(n));
+            });
+        }
+        (0..rows).rev().max_by_key(|&step| sums[step]).unwrap_or(0)
+    }
+    /// Makes lists for as few of the integers as extents depend on: the others, where they are not told, are read as all that a step is given. `all` is the
+    /// list of a step for all of them.
+    fn forget(&mut self, scan: &Scan, ins: &[Array], (step, all): (usize, &Mixed)) {
         for of in self.of.clone() {
             let others: Vec<Of> = self.of.iter().copied().filter(|other| *other != of).collect();
-            let all = std::mem::replace(&mut self.of, others);
-            let made = std::mem::take(&mut self.made);
-            let as_good = |list: Arc<Mixed>| list.calls_loops() <= first.calls_loops() && list.slices() <= first.slices();
-            if !self.first(scan, ins).is_some_and(as_good) {
-                (self.of, self.made) = (all, made);
+            let (known, made) = (std::mem::replace(&mut self.of, others), std::mem::take(&mut self.made));
+            let as_good = |list: Arc<Mixed>| list.calls_loops() <= all.calls_loops() && list.slices() <= all.slices();
+            if !self.only(scan, ins, step).is_some_and(as_good) {
+                (self.of, self.made) = (known, made);
             }
         }
     }
