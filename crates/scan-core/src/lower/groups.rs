@@ -1,8 +1,10 @@
 //! Groups of elementwise nodes that become one kernel each.
 
 use crate::base::Result;
+use crate::ir::needs::Needs;
 use crate::ir::op::{BroadcastLike, SumTo};
 use crate::ir::{Def, Graph, Node, NodeId, Op, Value};
+use crate::types::Dim;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Groups of elementwise nodes. Each is told by one node, its root: where there is one kernel per result, the node whose result is
@@ -19,9 +21,7 @@ impl Groups {
     pub fn large(graph: &Graph, eligible: &dyn Fn(&Node) -> bool) -> Groups {
         let admit = |node: &Node| (elementwise(node) || keeps_shape(graph, node)) && eligible(node);
         let mut groups = Groups::with(graph, &admit, &|own, root| alike(graph, own, root));
-        if !graph.nodes().iter().any(|n| matches!(n.op, Op::IfElse(_))) {
-            groups.merge(graph);
-        }
+        groups.merge(graph);
         groups
     }
 
@@ -54,12 +54,13 @@ impl Groups {
 
     /// Puts groups into those before them that make or read one of their arrays, where all else that they read is there by then.
     fn merge(&mut self, graph: &Graph) {
+        let needs = Needs::of(graph, 0..graph.nodes().len(), graph.results().iter().copied());
         let mut roots: Vec<NodeId> = self.members.keys().copied().filter(|&root| self.plain(graph, root)).collect();
         roots.sort_unstable();
         let mut readers: FxHashMap<Value, NodeId> = FxHashMap::default();
         for root in roots {
             let ins = self.inputs(graph, &self.members[&root]);
-            let into = self.earlier(graph, root, &ins, &readers);
+            let into = self.earlier(graph, &needs, root, (&ins, &readers));
             for &v in ins.iter().filter(|v| graph.ty(**v).rank() > 0) {
                 readers.insert(v, into.unwrap_or(root));
             }
@@ -72,8 +73,8 @@ impl Groups {
         }
     }
 
-    /// The group that a group is put into.
-    fn earlier(&self, graph: &Graph, root: NodeId, ins: &[Value], readers: &FxHashMap<Value, NodeId>) -> Option<NodeId> {
+    /// The group that a group is put into: one that is needed where this one is.
+    fn earlier(&self, graph: &Graph, needs: &Needs, root: NodeId, (ins, readers): (&[Value], &FxHashMap<Value, NodeId>)) -> Option<NodeId> {
         let arrays = ins.iter().filter(|v| graph.ty(**v).rank() > 0);
         let mut found: Vec<NodeId> = arrays.flat_map(|v| [self.maker(graph, *v), readers.get(v).copied()]).flatten().collect();
         found.sort_unstable();
@@ -82,12 +83,14 @@ impl Groups {
             Def::Param(_) => true,
             Def::Out(id, _) => self.of[id.0 as usize].unwrap_or(id) <= into,
         };
+        let of = |id: NodeId| graph.nodes()[id].outs[0];
+        let at = needs.value(of(root));
         let fits = |into: &NodeId| {
-            let of = |id: NodeId| graph.nodes()[id].outs[0];
             *into < root
                 && self.plain(graph, *into)
                 && self.members[into].len() + self.members[&root].len() <= MEMBERS
                 && alike(graph, of(root), of(*into))
+                && needs.value(of(*into)) == at
                 && ins.iter().all(|&v| there(v, *into))
         };
         found.into_iter().rev().find(fits)
@@ -208,8 +211,9 @@ fn keeps_shape(graph: &Graph, node: &Node) -> bool {
     }
 }
 
-/// True where two values have the same extents, or both have one axis: then either extent is 1, or they are equal.
+/// True where two values have the same extents as far as is known: what is not known is hardly ever 1, and looked at when they are computed.
 fn alike(graph: &Graph, a: Value, b: Value) -> bool {
     let (a, b) = (&graph.ty(a).dims, &graph.ty(b).dims);
-    a == b || a.len() == 1 && b.len() == 1 && (a[0].value().is_none() || b[0].value().is_none()) && !a[0].is_one() && !b[0].is_one()
+    let may_be = |(a, b): (&Dim, &Dim)| a == b || (a.value().is_none() || b.value().is_none()) && !a.is_one() && !b.is_one();
+    a.len() == b.len() && a.iter().zip(b).all(may_be)
 }

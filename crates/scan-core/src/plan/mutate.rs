@@ -6,9 +6,10 @@ use super::list::{At, InnerKernel, Item, Place, Run, StepList, Work};
 use super::testing::{Found, POISON, Sample};
 use super::verify;
 use crate::ir::EvalCx;
+use crate::ir::op::Outs;
 use crate::kernel::testing::random::Random;
 use crate::kernel::{Bin, Kernel, Nest, Op};
-use crate::types::DType;
+use crate::types::{Array, DType};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// How many faults were found, and by what.
@@ -40,7 +41,9 @@ pub fn faults(found: &Found, seed: u64, count: usize) -> Caught {
         caught.faults += 1;
         if verify(&plan, &sample.scan).is_err() {
             caught.verified += 1;
-        } else if samples.iter().any(|(other, sample)| other == text && differs(sample, &plan)) {
+        } else if samples.iter().any(|(other, sample)| other == text && differs(sample, &plan))
+            || differs_elsewhere(sample, &plan, &mut random)
+        {
             caught.interpreted += 1;
         } else {
             caught.survivors.push(format!("{what}\n{plan}"));
@@ -58,6 +61,36 @@ fn differs(sample: &Sample, plan: &StepList) -> bool {
             _ => true,
         }
     })
+}
+
+/// So many inputs are drawn for a plan that makes the same of those that it was given.
+const DRAWS: usize = 8;
+
+/// True where a plan makes something else of inputs whose floats and bools are others: of those that it was given elements may have been equal that
+/// it has no reason to take for each other. What the plan makes that it comes from is right.
+fn differs_elsewhere(sample: &Sample, plan: &StepList, random: &mut Random) -> bool {
+    (0..DRAWS).any(|_| {
+        let ins: Vec<Array> = sample.ins.iter().map(|x| redrawn(x, random)).collect();
+        let run = |plan: &StepList, poison| {
+            let run = || run_list(plan, &sample.scan, &mut EvalCx::new(), &ins, poison);
+            catch_unwind(AssertUnwindSafe(run)).ok().and_then(|ran| ran.ok().flatten())
+        };
+        let Some(right) = run(&sample.plan, POISON[0]) else { return false };
+        let same = |outs: Outs<Array>| outs.iter().zip(&right).all(|(a, b)| a.ty() == b.ty() && a.bits() == b.bits());
+        POISON.iter().any(|&poison| !run(plan, poison).is_some_and(same))
+    })
+}
+
+/// Other floats and bools; integers, which name elements and count steps, stay.
+fn redrawn(x: &Array, random: &mut Random) -> Array {
+    if x.dtype().is_int() {
+        return x.clone();
+    }
+    let drawn: Vec<f64> = (0..x.len()).map(|_| random.below(2001) as f64 / 500.0 - 2.0).collect();
+    match x.dtype() {
+        DType::Bool => Array::new(x.shape(), drawn.into_iter().map(|x| x > 0.0).collect::<Vec<bool>>()),
+        dtype => Array::new(x.shape(), drawn).cast(dtype),
+    }
 }
 
 /// A plan with one fault, in words; `None` where what was chosen has no place for it.
