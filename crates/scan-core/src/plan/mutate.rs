@@ -41,8 +41,8 @@ pub fn faults(found: &Found, seed: u64, count: usize) -> Caught {
         caught.faults += 1;
         if verify(&plan, &sample.scan).is_err() {
             caught.verified += 1;
-        } else if samples.iter().any(|(other, sample)| other == text && differs(sample, &plan))
-            || differs_elsewhere(sample, &plan, &mut random)
+        } else if samples.iter().any(|(other, sample)| other == text && differs(&plan, sample, &sample.ins, &sample.outs))
+            || differs_elsewhere(&plan, sample, &mut random)
         {
             caught.interpreted += 1;
         } else {
@@ -52,15 +52,16 @@ pub fn faults(found: &Found, seed: u64, count: usize) -> Caught {
     caught
 }
 
-/// True where a plan makes something else of what was given, or of memory that holds something else where nothing was written.
-fn differs(sample: &Sample, plan: &StepList) -> bool {
-    POISON.iter().any(|&poison| {
-        let run = || run_list(plan, &sample.scan, &mut EvalCx::new(), &sample.ins, poison);
-        match catch_unwind(AssertUnwindSafe(run)) {
-            Ok(Ok(Some(outs))) => !outs.iter().zip(&sample.outs).all(|(a, b)| a.ty() == b.ty() && a.bits() == b.bits()),
-            _ => true,
-        }
-    })
+/// What a plan makes of inputs of a sample's loop, on memory that holds `poison` where nothing was written; `None` where it makes nothing.
+fn made(plan: &StepList, sample: &Sample, ins: &[Array], poison: u8) -> Option<Outs<Array>> {
+    let run = || run_list(plan, &sample.scan, &mut EvalCx::new(), ins, poison);
+    catch_unwind(AssertUnwindSafe(run)).ok()?.ok()?
+}
+
+/// True where a plan makes something else than is right of such inputs, or of memory that holds something else where nothing was written.
+fn differs(plan: &StepList, sample: &Sample, ins: &[Array], right: &[Array]) -> bool {
+    let same = |outs: Outs<Array>| outs.iter().zip(right).all(|(a, b)| a.ty() == b.ty() && a.bits() == b.bits());
+    POISON.iter().any(|&poison| !made(plan, sample, ins, poison).is_some_and(same))
 }
 
 /// So many inputs are drawn for a plan that makes the same of those that it was given.
@@ -68,16 +69,10 @@ const DRAWS: usize = 8;
 
 /// True where a plan makes something else of inputs whose floats and bools are others: of those that it was given elements may have been equal that
 /// it has no reason to take for each other. What the plan makes that it comes from is right.
-fn differs_elsewhere(sample: &Sample, plan: &StepList, random: &mut Random) -> bool {
+fn differs_elsewhere(plan: &StepList, sample: &Sample, random: &mut Random) -> bool {
     (0..DRAWS).any(|_| {
         let ins: Vec<Array> = sample.ins.iter().map(|x| redrawn(x, random)).collect();
-        let run = |plan: &StepList, poison| {
-            let run = || run_list(plan, &sample.scan, &mut EvalCx::new(), &ins, poison);
-            catch_unwind(AssertUnwindSafe(run)).ok().and_then(|ran| ran.ok().flatten())
-        };
-        let Some(right) = run(&sample.plan, POISON[0]) else { return false };
-        let same = |outs: Outs<Array>| outs.iter().zip(&right).all(|(a, b)| a.ty() == b.ty() && a.bits() == b.bits());
-        POISON.iter().any(|&poison| !run(plan, poison).is_some_and(same))
+        made(&sample.plan, sample, &ins, POISON[0]).is_some_and(|right| differs(plan, sample, &ins, &right))
     })
 }
 

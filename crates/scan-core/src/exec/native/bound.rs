@@ -75,8 +75,8 @@ enum Kind<'a> {
     Direct(&'a Direct, DType, Spots<'a>),
     /// An op that takes arrays: those of its inputs that are the same in all steps, and all operands.
     Call(&'a Op, Box<[Option<Array>]>, Spots<'a>),
-    /// Elements that index arrays name are read, or written if so: operands as for the two below. Where the arrays are the same in all steps:
-    /// what they name.
+    /// Elements that index arrays name are read, or written if so: operands as for the two below. Where all arrays but one at most are the same in
+    /// all steps: what those name.
     ByArrays(&'a ByArrays, Option<Write>, Spots<'a>, Option<Kept>),
     /// The same by integers.
     ByIntegers(&'a ByIntegers, Option<Write>, Spots<'a>),
@@ -363,7 +363,7 @@ impl<'a> Bound<'a> {
 }
 
 /// The spots of a read or write by index arrays that are the same in all steps, kept from the first one on.
-pub struct Kept {
+struct Kept {
     /// Those of index arrays that are the same.
     named: OnceCell<Named>,
     /// The number of the one that is another in each step.

@@ -59,9 +59,9 @@ impl Switched {
         let integer = |id: &SeqId| types[scan.seq_param(*id)].dtype.is_int() && types[scan.seq_param(*id)].rank() == 0;
         let given: Vec<Of> = scan.seqs.ids().filter(integer).map(Of::Seq).collect();
         let mut new = Switched { of: given, by_sign, types: types.to_vec(), values, kernels, made: Mutex::default() };
+        let widest = new.widest(scan, ins);
         for step in [false, true] {
             new.of.extend(step.then_some(Of::Step));
-            let widest = new.widest(scan, ins);
             if let Some(list) = new.only(scan, ins, widest) {
                 new.forget(scan, ins, (widest, &list));
                 return Some(new);
@@ -84,15 +84,8 @@ impl Switched {
     fn widest(&self, scan: &Scan, ins: &[Array]) -> usize {
         let seqs: SmallVec<[SeqId; 2]> = self.of.iter().filter_map(|of| if let Of::Seq(id) = of { Some(*id) } else { None }).collect();
         let rows = seqs.iter().map(|&id| ins[scan.seq_input(id)].shape()[0]).min().unwrap_or(0);
-        let mut sums = vec![0i64; rows];
-        for &id in &seqs {
-            let (x, reverse) = (&ins[scan.seq_input(id)], scan.seqs[id].reverse);
-            each_integer(&Operand::reading(bytes(x)), x.dtype(), x.len(), |row, n| {
-                let step = if reverse { x.len() - 1 - row } else { row };
-                sums.get_mut(step).into_iter().for_each(|sum| *sum = sum.saturating_add(n));
-            });
-        }
-        (0..rows).rev().max_by_key(|&step| sums[step]).unwrap_or(0)
+        let sum = |step: usize| seqs.iter().fold(0i64, |sum, &id| sum.saturating_add(integer(scan, ins, Of::Seq(id), step)));
+        (0..rows).rev().max_by_key(|&step| sum(step)).unwrap_or(0)
     }
     /// Makes lists for as few of the integers as extents depend on: the others, where they are not told, are read as all that a step is given. `all` is the
     /// list of a step for all of them.
@@ -109,15 +102,12 @@ impl Switched {
 
     /// What is known of the integers of a step, given what is of those that are at least 1.
     fn key(&self, scan: &Scan, ins: &[Array], tops: &Key, step: usize) -> Key {
-        let of = |of: &Of| match *of {
-            Of::Step => step as i64,
-            Of::Seq(id) => {
-                let x = &ins[scan.seq_input(id)];
-                let row = if scan.seqs[id].reverse { x.shape()[0] - 1 - step } else { step };
-                integer_at(&Operand { memory: Memory::Read(bytes(x)), offset: row * x.dtype().size(), stride: 0 }, x.dtype())
-            }
-        };
-        self.of.iter().map(of).zip(tops).map(|(n, &top)| if self.by_sign && n > 0 { top } else { Known::Number(n) }).collect()
+        self.of
+            .iter()
+            .map(|&of| integer(scan, ins, of, step))
+            .zip(tops)
+            .map(|(n, &top)| if self.by_sign && n > 0 { top } else { Known::Number(n) })
+            .collect()
     }
     /// About the largest of each of the integers of all steps.
     fn tops(&self, scan: &Scan, ins: &[Array]) -> Key {
@@ -185,5 +175,17 @@ impl Switched {
     pub fn all(&self) -> Vec<Arc<Mixed>> {
         let made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
         made.values().flatten().cloned().collect()
+    }
+}
+
+/// An integer of a step.
+fn integer(scan: &Scan, ins: &[Array], of: Of, step: usize) -> i64 {
+    match of {
+        Of::Step => step as i64,
+        Of::Seq(id) => {
+            let x = &ins[scan.seq_input(id)];
+            let row = if scan.seqs[id].reverse { x.shape()[0] - 1 - step } else { step };
+            integer_at(&Operand { memory: Memory::Read(bytes(x)), offset: row * x.dtype().size(), stride: 0 }, x.dtype())
+        }
     }
 }
