@@ -242,6 +242,28 @@ class TestQuickCalls:
                 same(np.asarray(got), np.asarray(expected))
                 assert type(got) is type(expected)
 
+    def test_arguments_left_out_are_what_their_defaults_are(self):
+        seen = []
+
+        def f(x, flag=False, how="double", none=None, n=2, more=np.ones(2), *, last=3.0):
+            seen.append((flag, how, none, n, type(more), last))
+            y = x if flag else -x
+            for _ in range(n):
+                y = y * 2 if how == "double" else y
+            return y * more + last
+
+        g, a = rs.compile(f), np.array([1.0, 2.0])
+        for _ in range(3):
+            np.testing.assert_array_equal(g(a), [-1.0, -5.0])
+            np.testing.assert_array_equal(g(a, last=1.0), [-3.0, -7.0])
+            np.testing.assert_array_equal(g(a, how="same"), [2.0, 1.0])
+        assert [s[:4] for s in seen] == [(False, "double", None, 2), (False, "double", None, 2), (False, "same", None, 2)]
+        assert seen[0][4] is np.ndarray and seen[0][5] == 3.0 and isinstance(seen[1][5], rs.Variable)
+        assert g(a.astype("f4"), more=np.ones(2, "f4")).dtype == "float32"
+        np.testing.assert_allclose(rs.compile(rs.linalg.cholesky)(4 * np.eye(2)), 2 * np.eye(2))
+        with pytest.raises(rs.RscanTypeError, match="missing a required argument"):
+            g()
+
     def test_results_keep_their_structure(self):
         f = rs.compile(lambda p: (p["a"], {"b": [p["b"], None], "c": self.Point(p["a"], "text")}))
         first, second = f({"a": 1.0, "b": 2.0}), f({"a": 1.0, "b": 2.0})

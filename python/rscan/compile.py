@@ -73,8 +73,6 @@ class Compiled(Dispatcher, Made, Generic[P, R]):
         self._recipe = (type(self), (fn, name, device, progress is True, static, profile, fetch))
         self._name = name or getattr(fn, "__name__", "compiled")
         self._signature = inspect.signature(fn)
-        #: What a transform made sees defaults of the function in it as no arguments of its own: `vmap` maps what it is given.
-        self._fills = not isinstance(fn, Made)
         #: Arguments that the function gets as they are.
         self._static = static
         self._variants: dict[Any, tuple[Function, Results]] = {}
@@ -139,15 +137,12 @@ class Compiled(Dispatcher, Made, Generic[P, R]):
         except Exception:  # the function's own, of shapes that it did not expect to know: the first error is the one to report
             return
 
-    def _order(self, args: tuple[Any, ...], named: dict[str, Any]) -> list[Any] | None:
-        """Per input of a variant the number of its leaf among those of the arguments, or, in a list, the value of an argument that is left
-        out; None where the leaves are the inputs in order."""
+    def _order(self, args: tuple[Any, ...], named: dict[str, Any]) -> list[int] | None:
+        """Per input of a variant the number of its leaf among those of the arguments; None where these are the inputs in order."""
         count = [0]
         bound = self._signature.bind(*[marked(v, count) for v in args], **{k: marked(v, count) for k, v in named.items()})
-        if self._fills:
-            bound.apply_defaults()
-        leaves, _ = _tree.flatten(dict(bound.arguments), lambda v: isinstance(v, Marker) or _is_leaf(v))
-        order = [v.at if isinstance(v, Marker) else [v] for v in leaves if isinstance(v, Marker) or _is_value(v)]
+        leaves, _ = _tree.flatten(dict(bound.arguments), lambda v: isinstance(v, Marker))
+        order = [v.at for v in leaves if isinstance(v, Marker)]
         return None if order == list(range(count[0])) else order
 
     def lower(self, *args: Any, **named: Any) -> Function:
@@ -235,8 +230,6 @@ class Compiled(Dispatcher, Made, Generic[P, R]):
         except TypeError as error:
             labels, notes = [(here(), ""), (of_function(self._fn), "")], [f"its arguments are {', '.join(self._signature.parameters)}"]
             raise RscanTypeError(f"{self._name}(): {error}", code="E0508", labels=labels, notes=notes) from None
-        if self._fills:
-            bound.apply_defaults()
         given = {name: _Static(value) if name in self._static else value for name, value in bound.arguments.items()}
         leaves, tree = _tree.flatten(given, _is_leaf)
         names = _tree.paths(tree)
@@ -406,7 +399,8 @@ def compile(
     """Makes a function of arrays of a function of variables: `@rs.compile`.
 
     It is traced on the first call for each dtype and number of axes of its arguments. Results are NumPy arrays, or NumPy
-    numbers where they have no axes, in the structure that the function returns. device, progress, profile, fetch: as `rs.function` takes
+    numbers where they have no axes, in the structure that the function returns. An argument that a call leaves out is the Python value that
+    its default is. device, progress, profile, fetch: as `rs.function` takes
     them.
     static: the name of an argument, or several, that the function gets as they are, to use in `range(n)` or `if flag:`. For each value it
     is traced anew. What `rs.grad` and others make of the function has them, too.

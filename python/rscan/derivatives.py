@@ -174,13 +174,20 @@ def _expected_sizes(variables: list[_native.Var]) -> list[int | None]:
 def _pushed(y: Variable, v: Variable) -> Variable | None:
     """All derivatives of y by v, in forward mode; None where y does not depend on v."""
     span = here()
-    directions = reshape(eye(v.size, dtype=v.dtype), [v.size, *v.shape])
+    directions = _units(v)
     direction = wrap(_native.row(directions._v, span), v._family)
     (found,) = _native.jvp([y._v], [v._v], [direction._v], span, chosen_passes())
     if found is None:
         return None
-    (columns,) = _of_all_rows([wrap(found, y._family)], direction, directions)
+    (columns,) = _of_all_rows([wrap(found, y._family)], direction, directions, units=v.ndim == 1)
     return reshape(moveaxis(columns, 0, -1), [*y.shape, *v.shape])
+
+
+def _units(v: Variable) -> Variable:
+    """Arrays of the shape of another one, each with a 1 at another place and zeros elsewhere."""
+    n = v.size
+    units = eye(n, dtype=v.dtype)
+    return units if v.ndim == 1 else reshape(units, [n, *v.shape])
 
 
 def _pulled(
@@ -189,10 +196,11 @@ def _pulled(
     """All derivatives of y by variables, in reverse mode."""
     size, block = y.size, block_size or _fitting_block(y, variables)
 
-    def rows_of(seeds: Variable) -> list[Variable]:
-        return _rows_of_cotangents(y, variables, reshape(seeds, [seeds.shape[0], *y.shape]), consider_constant, disconnected_inputs)
+    def rows_of(seeds: Variable, units: bool = False) -> list[Variable]:
+        shaped = seeds if y.ndim == 1 else reshape(seeds, [seeds.shape[0], *y.shape])
+        return _rows_of_cotangents(y, variables, shaped, consider_constant, disconnected_inputs, units)
 
-    rows = rows_of(eye(size, dtype=y.dtype)) if block is None else _in_blocks(rows_of, size, block, y.dtype)
+    rows = rows_of(eye(size, dtype=y.dtype), y.ndim == 1) if block is None else _in_blocks(rows_of, size, block, y.dtype)
     return [reshape(r, [*y.shape, *v.shape]) if y.ndim > 1 else r for r, v in zip(rows, variables, strict=True)]
 
 
@@ -216,17 +224,18 @@ def _in_blocks(rows_of: Callable[[Variable], list[Variable]], size: Any, block: 
 
 
 def _rows_of_cotangents(
-    y: Variable, variables: list[Variable], seeds: Variable, consider_constant: Any, disconnected_inputs: str
+    y: Variable, variables: list[Variable], seeds: Variable, consider_constant: Any, disconnected_inputs: str, units: bool
 ) -> list[Variable]:
-    """The cotangents of variables for each cotangent of y."""
+    """The cotangents of variables for each cotangent of y; of units, what is known to be zero stays zero."""
     span = here()
     seed = wrap(_native.row(seeds._v, span), y._family)
-    return _of_all_rows(vjp(y, variables, seed, consider_constant, disconnected_inputs), seed, seeds)
+    return _of_all_rows(vjp(y, variables, seed, consider_constant, disconnected_inputs), seed, seeds, units)
 
 
-def _of_all_rows(values: list[Variable], row: Variable, rows: Variable) -> list[Variable]:
-    """Values in terms of a row, for each of the rows."""
-    found = _native.vmap([v._v for v in values], [(row._v, rows._v)], here())
+def _of_all_rows(values: list[Variable], row: Variable, rows: Variable, units: bool) -> list[Variable]:
+    """Values in terms of a row, for each of the rows, which may be the unit vectors."""
+    outputs = [v._v for v in values]
+    found = _native.vmap_units(outputs, row._v, rows._v, here()) if units else _native.vmap(outputs, [(row._v, rows._v)], here())
     all_rows = [(wrap(v, values[0]._family), varies) for v, varies in found]
     return [v if varies else broadcast_to(expand_dims(v, 0), [rows.shape[0], *v.shape]) for v, varies in all_rows]
 

@@ -20,7 +20,7 @@ pub use crate::expr::power::power;
 pub use crate::expr::splice::open_body;
 pub use crate::expr::sugar::{constant, integer, matrix, scalar, vector};
 pub use crate::expr::text::{from_text, to_text};
-pub use crate::expr::vmap::{row, vmap};
+pub use crate::expr::vmap::{row, vmap, vmap_units};
 pub use crate::expr::{GradOptions, LoopBuilder, LoopOptions, LoopResult, Var};
 pub use crate::ir::op::ExternRef;
 pub use crate::ir::profile::{LoopTimes, Profile};

@@ -29,13 +29,7 @@ struct Entry {
     caller: Py<Caller>,
     results: Py<Results>,
     /// Where the inputs stand among the leaves of the arguments; `None` where they are these in order.
-    order: Option<Vec<Place>>,
-}
-
-enum Place {
-    Leaf(usize),
-    /// The value of an argument that is left out.
-    Default(Py<PyAny>),
+    order: Option<Vec<usize>>,
 }
 
 #[pymethods]
@@ -47,8 +41,7 @@ impl Dispatcher {
     }
 
     /// Calls with such arguments take this function from now on. Without effect where they are of a kind that only `_general` can tell. The
-    /// method `_order(args, named)` says per input the number of its leaf, or, in a list, the value of an argument that is left out; None where
-    /// the leaves are the inputs in order.
+    /// method `_order(args, named)` says per input the number of its leaf; None where the leaves are the inputs in order.
     fn _remember<'py>(
         slf: &Bound<'py, Self>,
         args: &Bound<'py, PyTuple>,
@@ -57,16 +50,11 @@ impl Dispatcher {
         results: &Bound<'py, Results>,
     ) -> PyResult<()> {
         let Some(asked) = Asked::of(args, Some(named))? else { return Ok(()) };
-        let order: Option<Vec<Bound<'_, PyAny>>> = slf.call_method1("_order", (args, named))?.extract()?;
-        let place = |at: Bound<'_, PyAny>| match at.cast::<PyList>() {
-            Ok(value) => value.get_item(0).map(|value| Place::Default(value.unbind())),
-            Err(_) => at.extract().map(Place::Leaf),
-        };
         let entry = Entry {
             objects: asked.objects.into_iter().map(Bound::unbind).collect(),
             caller: function.clone().unbind(),
             results: results.clone().unbind(),
-            order: order.map(|order| order.into_iter().map(place).collect()).transpose()?,
+            order: slf.call_method1("_order", (args, named))?.extract()?,
         };
         slf.get().0.write().unwrap_or_else(|e| e.into_inner()).entry(asked.words).or_default().push(Arc::new(entry));
         Ok(())
@@ -93,11 +81,6 @@ impl Dispatcher {
             visit.call(&entry.caller)?;
             visit.call(&entry.results)?;
             entry.objects.iter().try_for_each(|object| visit.call(object))?;
-            for place in entry.order.iter().flatten() {
-                if let Place::Default(value) = place {
-                    visit.call(value)?;
-                }
-            }
         }
         Ok(())
     }
@@ -123,7 +106,7 @@ impl Dispatcher {
         }
         let Some(asked) = Asked::of(args, named)? else { return Ok(None) };
         let Some(entry) = self.find(&asked)? else { return Ok(None) };
-        let given = entry.inputs(py, asked.leaves)?;
+        let given = entry.inputs(asked.leaves)?;
         let called = entry.call(py, &given);
         let Err(error) = called else { return called.map(Some) };
         if error.is_instance(py, RSCAN_ERROR.import(py, "rscan.errors", "RscanError")?) {
@@ -155,13 +138,9 @@ impl Entry {
         Ok(true)
     }
 
-    fn inputs<'py>(&self, py: Python<'py>, leaves: Given<'py>) -> PyResult<Given<'py>> {
+    fn inputs<'py>(&self, leaves: Given<'py>) -> PyResult<Given<'py>> {
         let Some(order) = &self.order else { return Ok(leaves) };
-        let leaf = |place: &Place| match place {
-            Place::Leaf(at) => leaves.get(*at).cloned().ok_or_else(|| misuse("no such leaf")),
-            Place::Default(value) => Ok(value.bind(py).clone()),
-        };
-        order.iter().map(leaf).collect()
+        order.iter().map(|at| leaves.get(*at).cloned().ok_or_else(|| misuse("no such leaf"))).collect()
     }
 
     fn call<'py>(&self, py: Python<'py>, given: &[Bound<'py, PyAny>]) -> PyResult<Bound<'py, PyAny>> {

@@ -99,6 +99,15 @@ pub fn vmap(py: Python<'_>, outputs: Vec<Var>, rows: Vec<(Var, Var)>, span: u32)
     })
 }
 
+/// [`vmap`] for the rows of an identity matrix.
+#[pyfunction]
+pub fn vmap_units(py: Python<'_>, outputs: Vec<Var>, one: Var, units: Var, span: u32) -> PyResult<Vec<(Var, bool)>> {
+    guard(py, || {
+        let found = core::vmap_units(&unwrap(&outputs), (one.0, units.0), Span::from_raw(span))?;
+        Ok(found.into_iter().map(|(v, varies)| (Var(v), varies)).collect())
+    })
+}
+
 /// The outputs with some expressions replaced, all at once.
 #[pyfunction]
 pub fn substitute(py: Python<'_>, outputs: Vec<Var>, pairs: Vec<(Var, Var)>) -> PyResult<Vec<Var>> {

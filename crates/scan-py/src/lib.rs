@@ -47,7 +47,7 @@ mod _native {
     #[pymodule_export]
     use super::errors::error_page;
     #[pymodule_export]
-    use super::gradient::{expected_shapes, from_text, grad, jvp, row, substitute, to_text, vjp, vmap};
+    use super::gradient::{expected_shapes, from_text, grad, jvp, row, substitute, to_text, vjp, vmap, vmap_units};
     #[pymodule_export]
     use super::loops::{LoopBuilder, noted, recent};
     #[pymodule_export]

@@ -4,9 +4,9 @@ use super::Var;
 use super::extract::Extract;
 use super::splice::splice;
 use crate::base::{Diagnostic, Id, Kind, Result, Span};
-use crate::ir::op::{Assert, Reshape};
 use crate::ir::{Batched, Batching, Graph, Value};
 use crate::ops::batch::graph;
+use crate::ops::batch::shapes::checked;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// An expression for one row of an array, of which each row is one along the first axis: what a function under [`vmap`] is given.
@@ -46,6 +46,29 @@ pub fn row(rows: &Var, span: Span) -> Result<Var> {
 /// # Errors
 /// `E0128` where arrays have different numbers of rows, or there is none; what type inference reports.
 pub fn vmap(outputs: &[Var], rows: &[(Var, Var)], span: Span) -> Result<Vec<(Var, bool)>> {
+    of_rows(outputs, rows, span, false)
+}
+
+/// As [`vmap`] where the rows are the unit vectors, those of `eye(n)` of a float type: derivatives for each of them. What is known to be zero
+/// stays zero, also beside what is not finite.
+///
+/// ```
+/// use scan_core::prelude::*;
+///
+/// let (x, units) = (constant(Array::vector(&[0.0, 4.0])), constant(Array::new(&[2, 2], vec![1.0, 0.0, 0.0, 1.0])));
+/// let one = row(&units, Span::NONE)?;
+/// let found = vmap_units(&[&one / &x], (one, units), Span::NONE)?;
+/// assert_eq!(found[0].0.eval()?, Array::new(&[2, 2], vec![f64::INFINITY, 0.0, 0.0, 0.25]));
+/// # Ok::<(), Box<Diagnostic>>(())
+/// ```
+///
+/// # Errors
+/// As [`vmap`].
+pub fn vmap_units(outputs: &[Var], units: (Var, Var), span: Span) -> Result<Vec<(Var, bool)>> {
+    of_rows(outputs, &[units], span, true)
+}
+
+fn of_rows(outputs: &[Var], rows: &[(Var, Var)], span: Span, units: bool) -> Result<Vec<(Var, bool)>> {
     let mut extract = Extract::new(true);
     let params: Vec<Value> = rows.iter().map(|(one, _)| extract.value(one)).collect::<Result<_>>()?;
     let wanted: Vec<Value> = outputs.iter().map(|v| extract.value(v)).collect::<Result<_>>()?;
@@ -62,7 +85,11 @@ pub fn vmap(outputs: &[Var], rows: &[(Var, Var)], span: Span) -> Result<Vec<(Var
     let varying = dependent(&from, &params);
     let fixed = from.value_ids().filter(|v| !varying.contains(v)).map(|v| (v, Batched::Fixed(v)));
     let given: FxHashMap<Value, Batched> = fixed.chain(params.iter().copied().zip(arrays.iter().map(|v| Batched::Rows(*v)))).collect();
-    let found = mapped(&mut Batching::new(&mut g, leading), &from, &given, &wanted)?;
+    let mut batching = Batching::new(&mut g, leading);
+    if units {
+        batching.learn_identity(leading)?;
+    }
+    let found = mapped(&mut batching, &from, &given, &wanted)?;
     let values: Vec<Value> = found.iter().map(|x| x.value()).collect();
     let vars = splice(&g, origins, &values)?;
     Ok(vars.into_iter().zip(found).map(|(var, x)| (var, x.varies())).collect())
@@ -102,20 +129,15 @@ fn of_one_extent(g: &mut Graph, arrays: &[Value]) -> Result<Vec<Value>> {
             let title = format!("arrays that are mapped over together have different numbers of rows: {common} and {own}");
             return Err(Diagnostic::new(Kind::Shape, "E0128", title).help("the mapped axes of all arguments have one extent"));
         }
-        found.push(if own == common { array } else { checked(g, array, best)? });
+        found.push(if own == common { array } else { checked_rows(g, array, best)? });
     }
     Ok(found)
 }
 
 /// An array with as many rows as another, or an error of the call.
-fn checked(g: &mut Graph, array: Value, like: Value) -> Result<Value> {
-    let (own, common) = (g.dim(array, 0), g.dim(like, 0));
-    let same = g.eq(own, common);
-    let message = "arrays that are mapped over together have different numbers of rows".to_string();
-    let checked = g.apply(Assert { message }, &[array, same])?[0];
-    let mut ins = vec![checked, common];
-    ins.extend((1..g.ty(array).rank()).map(|axis| g.dim(array, axis)).collect::<Vec<_>>());
-    Ok(g.apply(Reshape {}, &ins)?[0])
+fn checked_rows(g: &mut Graph, array: Value, like: Value) -> Result<Value> {
+    let rows = g.dim(like, 0);
+    checked(g, array, (0, rows), "arrays that are mapped over together have different numbers of rows")
 }
 
 /// Values that depend on some others.

@@ -1,7 +1,7 @@
 //! Batching: what an op is for many rows at once. A row is one value out of many; all rows of a value are one array with a leading axis.
 
 use super::graph::{Graph, Value};
-use super::op::{BroadcastTo, Op, Outs};
+use super::op::{BroadcastTo, Diag, Op, Outs};
 use super::scan::{Keep, Scan};
 use crate::base::Result;
 use crate::types::{DType, Dim, Sym, Type};
@@ -58,6 +58,15 @@ impl Batched {
     }
 }
 
+/// Rows of which row r has zeros beside its element r.
+#[derive(Clone, Copy)]
+pub struct Diagonal {
+    /// The elements that are not zero, a vector of as many as there are rows.
+    pub elements: Value,
+    /// They are known to be 1.
+    pub ones: bool,
+}
+
 /// The graph in which a rule writes its op for all rows, and the words that rules are made of.
 pub struct Batching<'a> {
     /// What is written to.
@@ -70,12 +79,14 @@ pub struct Batching<'a> {
     pub apart: bool,
     /// Loops that were written, with what they were given: two branches that hold one loop hold one loop for all rows.
     written: FxHashMap<(Arc<Scan>, Vec<Batched>), Outs<Batched>>,
+    /// Matrices of rows that are known to be diagonal.
+    diagonals: FxHashMap<Value, Diagonal>,
 }
 
 impl<'a> Batching<'a> {
     /// Rules that write to a graph; `leading` is a value whose leading axis counts rows.
     pub fn new(g: &'a mut Graph, leading: Value) -> Batching<'a> {
-        Batching { g, leading, looped: false, apart: false, written: FxHashMap::default() }
+        Batching { g, leading, looped: false, apart: false, written: FxHashMap::default(), diagonals: FxHashMap::default() }
     }
     /// The number of rows, an i64 scalar.
     pub fn extent(&mut self) -> Value {
@@ -99,6 +110,29 @@ impl<'a> Batching<'a> {
     /// What type inference reports.
     pub fn apply(&mut self, op: impl Into<Op>, ins: &[Value]) -> Result<Value> {
         Ok(self.g.apply(op, ins)?[0])
+    }
+    /// What is known of rows that are diagonal.
+    pub fn diagonal(&self, x: Batched) -> Option<Diagonal> {
+        if let Batched::Rows(v) = x { self.diagonals.get(&v).copied() } else { None }
+    }
+    /// Diagonal rows of these elements.
+    ///
+    /// # Errors
+    /// Internal ones.
+    pub fn of_diagonal(&mut self, elements: Value) -> Result<Batched> {
+        let rows = self.apply(Diag { k: 0 }, &[elements])?;
+        self.diagonals.insert(rows, Diagonal { elements, ones: false });
+        Ok(Batched::Rows(rows))
+    }
+    /// Makes known that a float matrix is the identity.
+    ///
+    /// # Errors
+    /// Internal ones.
+    pub fn learn_identity(&mut self, matrix: Value) -> Result<()> {
+        let (one, n) = (self.g.number(self.g.ty(matrix).dtype, 1.0), self.g.dim(matrix, 0));
+        let elements = self.apply(BroadcastTo {}, &[one, n])?;
+        self.diagonals.insert(matrix, Diagonal { elements, ones: true });
+        Ok(())
     }
     /// Rows as they are; what is the same in every row, repeated.
     ///

@@ -17,7 +17,7 @@ pub mod verify;
 pub mod view;
 mod whole;
 
-pub use batch::{Batched, Batching, Held};
+pub use batch::{Batched, Batching, Diagonal, Held};
 pub use graph::{AsWritten, Def, Graph, Node, NodeId, Value};
 pub use op::{Arg, Attr, Attrs, EvalCx, ExternOp, Op, OpDef, Outs, Site, Walked};
 pub use scan::{Keep, NonSeq, NonSeqId, Offsets, Scan, Seq, SeqId, State, StateId, Tag};

@@ -173,3 +173,11 @@ pub fn by_extents(g: &Graph, node: &Node, varies: &[bool]) -> bool {
         _ => same(0) || !node.op.def().fallible(g, &node.ins),
     }
 }
+
+/// A constant of zeros, or one that is broadcast.
+pub fn is_zero(g: &Graph, v: Value) -> bool {
+    if let Some(a) = g.const_value(v) {
+        return a.to_f64_vec().iter().all(|x| *x == 0.0);
+    }
+    g.node_of(v).is_some_and(|n| matches!(n.op, Op::BroadcastLike(_) | Op::BroadcastTo(_)) && is_zero(g, n.ins[0]))
+}

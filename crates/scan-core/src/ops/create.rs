@@ -2,6 +2,7 @@
 
 use super::args::{clamped, expect_count, expect_int_scalar, expect_scalar, extents, form, integer, one};
 use super::batch::shapes;
+use super::certain::extent;
 use crate::bail;
 use crate::base::Result;
 use crate::dispatch;
@@ -151,6 +152,9 @@ impl OpDef for Eye {
     }
     fn can_fail(&self) -> bool {
         true
+    }
+    fn fallible(&self, g: &Graph, ins: &[Value]) -> bool {
+        ins[..2].iter().any(|&n| extent(g, n).is_none())
     }
     fn batch(&self, b: &mut Batching, ins: &[Batched]) -> Result<Outs<Batched>> {
         b.row_by_row(self.clone(), ins)

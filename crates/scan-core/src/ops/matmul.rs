@@ -42,18 +42,31 @@ impl OpDef for MatMul {
         let (a, b) = (site.ins[0], site.ins[1]);
         let Some(ct) = cts[0] else { return Ok(vec![None, None]) };
         let (row, column) = (g.ty(a).rank() == 1, g.ty(b).rank() == 1);
-        let left = if row { g.expand(a, &[0]) } else { a };
-        let right = if column { g.expand(b, &[1]) } else { b };
-        let ct = as_matrix(g, ct, row, column);
-        let ct_a = is_float(g, a).then(|| {
-            let ct_a = ct_left(g, ct, left, right);
-            if row { g.squeeze(ct_a, &[0]) } else { ct_a }
+        let ct_a = is_float(g, a).then(|| match row && g.ty(b).rank() == 2 {
+            true => ct_left(g, ct, a, b),
+            false => {
+                let [left, right, ct] = as_matrices(g, [a, b, ct]);
+                let ct_a = ct_left(g, ct, left, right);
+                if row { g.squeeze(ct_a, &[0]) } else { ct_a }
+            }
         });
-        let ct_b = is_float(g, b).then(|| {
-            let ct_b = ct_right(g, ct, left, right);
-            if column { g.squeeze(ct_b, &[1]) } else { ct_b }
+        let ct_b = is_float(g, b).then(|| match column && g.ty(a).rank() == 2 {
+            true => ct_right(g, ct, a, b),
+            false => {
+                let [left, right, ct] = as_matrices(g, [a, b, ct]);
+                let ct_b = ct_right(g, ct, left, right);
+                if column { g.squeeze(ct_b, &[1]) } else { ct_b }
+            }
         });
         Ok(vec![ct_a, ct_b])
+    }
+
+    fn jvp(&self, g: &mut Graph, site: &Site, tangents: &[Option<Value>]) -> Result<Option<Vec<Option<Value>>>> {
+        let (a, b) = (site.ins[0], site.ins[1]);
+        let left = tangents[0].map(|t| g.apply(self.clone(), &[t, b])).transpose()?;
+        let right = tangents[1].map(|t| g.apply(self.clone(), &[a, t])).transpose()?;
+        let terms: Vec<Value> = [left, right].into_iter().flatten().map(|outs| outs[0]).collect();
+        Ok(Some(vec![terms.into_iter().reduce(|x, y| g.add(x, y))]))
     }
 
     fn can_fail(&self) -> bool {
@@ -295,10 +308,13 @@ fn multiply_by_loops<T: Number>([m, k, n]: [usize; 3], a: &[T], b: &[T], c: &mut
     }
 }
 
-/// The cotangent with the axes that a vector on either side took away.
-fn as_matrix(g: &mut Graph, ct: Value, row: bool, column: bool) -> Value {
+/// Both factors, and the cotangent of their product, with the axis that a vector has too few for a matrix.
+fn as_matrices(g: &mut Graph, [a, b, ct]: [Value; 3]) -> [Value; 3] {
+    let (row, column) = (g.ty(a).rank() == 1, g.ty(b).rank() == 1);
+    let left = if row { g.expand(a, &[0]) } else { a };
+    let right = if column { g.expand(b, &[1]) } else { b };
     let ct = if row { g.expand(ct, &[g.ty(ct).rank() - usize::from(!column)]) } else { ct };
-    if column { g.expand(ct, &[g.ty(ct).rank()]) } else { ct }
+    [left, right, if column { g.expand(ct, &[g.ty(ct).rank()]) } else { ct }]
 }
 
 /// `ct·bᵀ`, summed over the axes along which a was broadcast.

@@ -6,6 +6,7 @@ mod before;
 mod bound;
 mod device;
 mod distributed;
+mod extents;
 mod foot;
 mod gathered;
 pub mod head;

@@ -1,15 +1,17 @@
 //! Loops whose steps have extents that depend on integers, as a loop in the step that runs as often as its number says: a list for each of
 //! these numbers.
 
+use super::extents::StepExtents;
 use super::kernels::Kernels;
 use super::lists::Lists;
 use super::mixed::Mixed;
 use crate::backend::cpu::{Memory, Operand, bytes, each_integer, integer_at};
-use crate::ir::{Scan, SeqId};
+use crate::ir::{Scan, SeqId, Value};
 use crate::lower::mixed;
 use crate::types::{Array, Type};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
+use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// So many lists are made at most.
@@ -46,6 +48,8 @@ pub struct Switched {
     by_sign: bool,
     types: Vec<Type>,
     values: Vec<Option<Array>>,
+    /// What lists are made for instead of integers, where that makes fewer.
+    extents: Option<StepExtents>,
     kernels: Kernels,
     made: Mutex<FxHashMap<Key, Option<Arc<Mixed>>>>,
 }
@@ -56,10 +60,12 @@ impl Switched {
     pub fn new(scan: &Scan, ins: &[Array], types: &[Type], values: &[Option<Array>], by_sign: bool, kernels: Kernels) -> Option<Switched> {
         let mut values = values.to_vec();
         values.resize(types.len(), None);
-        let integer = |id: &SeqId| types[scan.seq_param(*id)].dtype.is_int() && types[scan.seq_param(*id)].rank() == 0;
-        let given: Vec<Of> = scan.seqs.ids().filter(integer).map(Of::Seq).collect();
-        let mut new = Switched { of: given, by_sign, types: types.to_vec(), values, kernels, made: Mutex::default() };
+        let given: Vec<Of> = integers_given(scan, types).collect();
+        let mut new = Switched { of: given, by_sign, types: types.to_vec(), values, extents: None, kernels, made: Mutex::default() };
         let widest = new.widest(scan, ins);
+        if !by_sign && new.by_extents(scan, ins, widest) {
+            return Some(new);
+        }
         for step in [false, true] {
             new.of.extend(step.then_some(Of::Step));
             if let Some(list) = new.only(scan, ins, widest) {
@@ -70,14 +76,33 @@ impl Switched {
         None
     }
 
+    /// Makes lists for extents, where fewer of these than of integers occur, and the list of a step shows that no more has to be known.
+    fn by_extents(&mut self, scan: &Scan, ins: &[Array], step: usize) -> bool {
+        let params: Vec<Value> =
+            integers_given(scan, &self.types).chain([Of::Step]).map(|of| scan.body.params()[param(scan, of)]).collect();
+        let Some(extents) = StepExtents::of(scan, &self.types, &self.values, &params) else { return false };
+        self.extents = Some(extents);
+        let n = ins[Scan::N_STEPS].item_i64().map_or(0, |n| n.max(0) as usize);
+        let few = self.columns(scan, ins, 0..n).is_some_and(|columns| {
+            let keys: FxHashSet<Key> = (0..n).map(|step| self.key(&columns, &[], step)).collect();
+            keys.len() <= n.div_ceil(2).min(LISTS)
+        });
+        if few && self.only(scan, ins, step).is_some_and(|list| !list.calls_loops()) {
+            return true;
+        }
+        self.extents = None;
+        false
+    }
     /// The list of a step, if there is one, and no other.
     fn only(&mut self, scan: &Scan, ins: &[Array], step: usize) -> Option<Arc<Mixed>> {
         self.made.get_mut().unwrap_or_else(PoisonError::into_inner).clear();
-        if self.of.is_empty() {
+        if self.of.is_empty() && self.extents.is_none() {
             return None;
         }
-        let tops = self.tops(scan, ins);
-        let key = if self.by_sign { tops } else { self.key(scan, ins, &tops, step) };
+        let key = match self.by_sign {
+            true => self.tops(scan, ins),
+            false => self.key(&self.columns(scan, ins, step..step + 1)?, &[], 0),
+        };
         self.list(scan, &key)
     }
     /// The step whose integers are the largest together: where they are 0, extents may depend on nothing else.
@@ -100,14 +125,21 @@ impl Switched {
         }
     }
 
-    /// What is known of the integers of a step, given what is of those that are at least 1.
-    fn key(&self, scan: &Scan, ins: &[Array], tops: &Key, step: usize) -> Key {
-        self.of
-            .iter()
-            .map(|&of| integer(scan, ins, of, step))
-            .zip(tops)
-            .map(|(n, &top)| if self.by_sign && n > 0 { top } else { Known::Number(n) })
-            .collect()
+    /// What is known of the integers of a step, given what is of those that are at least 1, where one list is for all of them.
+    fn key(&self, columns: &[Vec<i64>], tops: &[Known], step: usize) -> Key {
+        let known =
+            |(k, column): (usize, &Vec<i64>)| tops.get(k).copied().filter(|_| column[step] > 0).unwrap_or(Known::Number(column[step]));
+        columns.iter().enumerate().map(known).collect()
+    }
+    /// What lists are made for, in each of these steps; `None` where it cannot be computed.
+    fn columns(&self, scan: &Scan, ins: &[Array], steps: Range<usize>) -> Option<Vec<Vec<i64>>> {
+        let all = |of: Of| steps.clone().map(|step| integer(scan, ins, of, step)).collect::<Vec<i64>>();
+        let Some(extents) = &self.extents else { return Some(self.of.iter().map(|&of| all(of)).collect()) };
+        let of = |of: Of| {
+            let at = param(scan, of);
+            (scan.body.params()[at], Array::vector(&all(of)).cast(self.types[at].dtype))
+        };
+        extents.numbers(&scan.body, steps.len(), integers_given(scan, &self.types).chain([Of::Step]).map(of))
     }
     /// About the largest of each of the integers of all steps.
     fn tops(&self, scan: &Scan, ins: &[Array]) -> Key {
@@ -140,8 +172,14 @@ impl Switched {
     fn lowered(&self, scan: &Scan, key: &Key) -> Option<Arc<Mixed>> {
         let mut values = self.values.clone();
         let mut most = vec![None; values.len()];
-        for (of, &known) in self.of.iter().zip(key) {
-            let param = if let Of::Seq(id) = of { scan.seq_param(*id) } else { Scan::STEP };
+        if let Some(extents) = &self.extents {
+            let numbers: Vec<i64> = key.iter().map(|&(Known::Number(n) | Known::UpTo(n))| n).collect();
+            let fixed = extents.fixed(scan, &numbers).ok()?;
+            let plan = mixed::lower(&fixed, &self.types, &values, &most).ok()?;
+            return Some(Arc::new(Mixed::new(scan, plan, &self.kernels)));
+        }
+        for (&of, &known) in self.of.iter().zip(key) {
+            let param = param(scan, of);
             match known {
                 Known::Number(n) => values[param] = Some(Array::scalar(n).cast(self.types[param].dtype)),
                 Known::UpTo(n) => most[param] = Some(n),
@@ -156,11 +194,11 @@ impl Switched {
 
     /// The lists of n steps; `None` where one of the steps has none, or does not keep the states as the others do.
     pub fn lists(&self, scan: &Scan, ins: &[Array], n: usize) -> Option<Lists> {
-        let tops = self.tops(scan, ins);
+        let (tops, columns) = (if self.by_sign { self.tops(scan, ins) } else { Key::new() }, self.columns(scan, ins, 0..n)?);
         let (mut keys, mut which): (FxHashMap<Key, u32>, Vec<u32>) = (FxHashMap::default(), vec![]);
         for step in 0..n {
             let next = keys.len() as u32;
-            which.push(*keys.entry(self.key(scan, ins, &tops, step)).or_insert(next));
+            which.push(*keys.entry(self.key(&columns, &tops, step)).or_insert(next));
             if keys.len() > LISTS {
                 return None;
             }
@@ -188,4 +226,15 @@ fn integer(scan: &Scan, ins: &[Array], of: Of, step: usize) -> i64 {
             integer_at(&Operand { memory: Memory::Read(bytes(x)), offset: row * x.dtype().size(), stride: 0 }, x.dtype())
         }
     }
+}
+
+/// The parameter of the step that an integer is.
+fn param(scan: &Scan, of: Of) -> usize {
+    if let Of::Seq(id) = of { scan.seq_param(id) } else { Scan::STEP }
+}
+
+/// The integers that a step is given.
+fn integers_given(scan: &Scan, types: &[Type]) -> impl Iterator<Item = Of> {
+    let integer = |id: &SeqId| types[scan.seq_param(*id)].dtype.is_int() && types[scan.seq_param(*id)].rank() == 0;
+    scan.seqs.ids().filter(integer).map(Of::Seq)
 }

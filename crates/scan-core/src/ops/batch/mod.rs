@@ -1,5 +1,6 @@
 //! Batching of graphs: each node by the rule of its op.
 
+mod diagonal;
 pub mod indexing;
 pub mod products;
 pub mod shapes;
@@ -81,6 +82,9 @@ impl Images {
         }
         if ins.iter().any(|x| matches!(x, Batched::Ragged { .. })) {
             return ragged(b, &node.op, &ins);
+        }
+        if let Some(outs) = diagonal::diagonal(b, &node.op, &ins)? {
+            return Ok(Some(outs));
         }
         if let Some(outs) = stacked::stacked(b, &node.op, &ins)? {
             return Ok(Some(outs));

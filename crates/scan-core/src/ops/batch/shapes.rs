@@ -2,7 +2,7 @@
 
 use crate::base::Result;
 use crate::ir::op::*;
-use crate::ir::{Op, Value};
+use crate::ir::{Graph, Op, Value};
 use crate::ops::args::one;
 use crate::ops::create::diagonal_start;
 use crate::scalar::ElemOp;
@@ -45,6 +45,18 @@ pub fn broadcast_like(b: &mut Batching, ins: &[Batched]) -> Result<Outs<Batched>
 /// True where two values have certainly the same extents in each row.
 pub fn same_dims(b: &Batching, x: Batched, y: Batched) -> bool {
     b.rank(x) == b.rank(y) && (0..b.rank(x)).all(|axis| b.same_dim(x, y, axis))
+}
+
+/// An array whose extent along an axis is a number, an i64 scalar, or an error of the call with this message.
+///
+/// # Errors
+/// Internal ones.
+pub fn checked(g: &mut Graph, x: Value, (axis, n): (usize, Value), message: &str) -> Result<Value> {
+    let own = g.dim(x, axis);
+    let same = g.eq(own, n);
+    let sure = g.apply(Assert { message: message.into() }, &[x, same])?[0];
+    let dims: Vec<Value> = (0..g.ty(x).rank()).map(|k| if k == axis { n } else { g.dim(x, k) }).collect();
+    Ok(g.apply(Reshape {}, &[&[sure], &dims[..]].concat())?[0])
 }
 
 /// `sum_to`.

@@ -1,8 +1,9 @@
 //! Parts added where they belong: what gradients of `x[i]` look like in a loop would else be an array of zeros each step.
 
 use super::{Rule, either};
+use crate::ir::Value;
 use crate::ir::op::{Expand, GatherWrite, IfElse, Index, IndexWrite, Op, Transpose, Write};
-use crate::ir::{Graph, Value};
+use crate::ops::certain::is_zero;
 use crate::ops::control::zeros;
 use crate::ops::index::{Item, Pattern};
 use crate::rewrite::local::Local;
@@ -197,11 +198,4 @@ fn adds(op: &Op) -> bool {
 
 fn single(op: &Op) -> bool {
     !matches!(op, Op::IndexWrite(IndexWrite { pattern, .. }) if !pattern.contains('i'))
-}
-
-fn is_zero(g: &Graph, v: Value) -> bool {
-    if let Some(a) = g.const_value(v) {
-        return a.to_f64_vec().iter().all(|x| *x == 0.0);
-    }
-    g.node_of(v).is_some_and(|n| matches!(n.op, Op::BroadcastLike(_) | Op::BroadcastTo(_)) && is_zero(g, n.ins[0]))
 }

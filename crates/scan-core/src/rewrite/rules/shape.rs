@@ -5,7 +5,7 @@ use crate::ir::op::{BroadcastLike, DimOf, Op};
 use crate::ir::{Def, NodeId, Value};
 use crate::ops::certain::{extent, told};
 use crate::rewrite::local::Local;
-use crate::types::Dim;
+use crate::types::{DType, Dim};
 use rustc_hash::FxHashSet;
 
 /// The rules.
@@ -44,6 +44,9 @@ fn earlier_dim(l: &mut Local, op: &Op, x: Value) -> Option<Value> {
     let ins = l.node(x).filter(|(made, _)| !matches!(made, Op::Scan(_) | Op::IfElse(_)))?.1.to_vec();
     if !l.safe(x) {
         return None;
+    }
+    if let Some(asked) = ins.iter().find(|&&v| l.extent(v).as_ref() == Some(&dim) && l.dtype(v) == DType::I64) {
+        return Some(*asked);
     }
     let (from, axis) = ins.iter().find_map(|&v| Some((v, l.ty(v).dims.iter().position(|d| *d == dim)?)))?;
     l.make(DimOf { axis }, &[from])

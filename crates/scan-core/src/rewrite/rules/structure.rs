@@ -2,7 +2,7 @@
 
 use super::Rule;
 use crate::ir::Value;
-use crate::ir::op::{Cast, Expand, Flip, Op, Reshape, ReshapeLike, Transpose};
+use crate::ir::op::{Cast, Diag, Expand, Flip, Op, Reshape, ReshapeLike, Transpose};
 use crate::rewrite::local::Local;
 use crate::types::{DType, Dim};
 
@@ -20,6 +20,7 @@ pub static RULES: &[Rule] = &[
         apply: |_, op, ins| matches!(op, Op::Transpose(t) if t.perm.is_sorted()).then_some(ins[0]),
     },
     Rule { doc: "transpose of a transpose → transpose", on: &["transpose"], apply: |l, op, ins| transposed_twice(l, op, ins[0]) },
+    Rule { doc: "transpose of a diagonal matrix → diagonal matrix", on: &["transpose"], apply: |l, _, ins| turned_diagonal(l, ins[0]) },
     Rule { doc: "flip of a transpose → transpose of a flip", on: &["flip"], apply: |l, op, ins| flipped_behind(l, op, ins[0]) },
     Rule {
         doc: "flip of a flip → x",
@@ -64,6 +65,13 @@ fn flipped_behind(l: &mut Local, op: &Op, x: Value) -> Option<Value> {
     let transpose = transpose.clone();
     let flipped = l.make(Flip { axis: transpose.perm[flip.axis] }, &[from])?;
     l.make(transpose, &[flipped])
+}
+
+/// Behind the rule for transposes that leave the axes where they are.
+fn turned_diagonal(l: &mut Local, x: Value) -> Option<Value> {
+    let (&Op::Diag(Diag { k }), &[v]) = l.node(x)? else { return None };
+    let k = k.checked_neg().filter(|_| l.ty(v).rank() == 1)?;
+    l.make(Diag { k }, &[v])
 }
 
 fn transposed_twice(l: &mut Local, op: &Op, inner: Value) -> Option<Value> {
