@@ -343,13 +343,13 @@ pub(super) fn known(body: &Graph, v: Value, deep: usize) -> Option<Array> {
     if let Some(a) = body.const_value(v) {
         return Some(a.clone());
     }
-    let node = body.node_of(v).filter(|n| deep > 0 && matches!(n.op, Op::Elem(_) | Op::Cast(_)))?;
+    let node = body.node_of(v).filter(|n| deep > 0 && n.op.elementwise())?;
     let mut ins = node.ins.iter().map(|&x| known(body, x, deep - 1).filter(|a| a.len() == 1)).collect::<Option<Vec<Array>>>()?;
     node.op.evaluate(&mut EvalCx::new(), &mut ins).ok()?.into_iter().next()
 }
 
 pub(super) fn elementwise(node: &Node) -> bool {
-    matches!(node.op, Op::Elem(_) | Op::Cast(_)) || node.op.is_mark() && node.ins.len() == 1
+    node.op.elementwise() || node.op.is_mark() && node.ins.len() == 1
 }
 
 /// The nodes of a fusion on their way into a graph of their own.

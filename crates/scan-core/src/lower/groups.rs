@@ -198,7 +198,7 @@ fn constant(graph: &Graph, v: Value) -> Option<&crate::types::Array> {
 }
 
 fn elementwise(node: &Node) -> bool {
-    matches!(node.op, Op::Elem(_) | Op::Cast(_)) || node.op.is_mark() && node.ins.len() == 1
+    node.op.elementwise() || node.op.is_mark() && node.ins.len() == 1
 }
 
 /// Nodes that hand on the elements of an operand that has one or all of them, as far as is known.

@@ -199,6 +199,10 @@ impl Op {
     pub fn permutes(&self) -> Option<&[usize]> {
         if let Op::Transpose(op) = self { Some(&op.perm) } else { None }
     }
+    /// True for a function of the elements that stand in one place.
+    pub fn elementwise(&self) -> bool {
+        matches!(self, Op::Elem(_) | Op::Cast(_))
+    }
     /// True where elements of the first input are moved or repeated, and nothing else.
     pub fn moves(&self) -> bool {
         self.properties().makes == Makes::Moved

@@ -113,22 +113,22 @@ impl Walk<'_> {
     }
     fn node(&mut self, node: &Node) {
         let [out] = node.outs[..] else { return };
-        let scalar = self.body.ty(out).rank() == 0 && node.ins.iter().all(|&v| self.told(v));
         let constant = match &node.op {
-            Op::Const(a) if a.rank() == 0 => Some(Array::clone(a)),
             Op::DimOf(dim) => self.extent(node.ins[0], dim.axis).map(Array::scalar),
-            Op::Elem(_) | Op::Cast(_) if scalar && node.ins.iter().any(|v| self.varies.contains(v)) => {
-                self.varies.insert(out);
-                self.order.push(out);
-                None
-            }
-            Op::Elem(_) | Op::Cast(_) if scalar => {
-                let mut ins: Vec<Array> = node.ins.iter().filter_map(|v| self.known.get(v).cloned()).collect();
-                node.op.evaluate(&mut EvalCx::new(), &mut ins).ok().and_then(|mut outs| outs.pop())
-            }
-            _ => None,
+            op if op.elementwise() && self.body.ty(out).rank() == 0 && node.ins.iter().all(|&v| self.told(v)) => self.number(node, out),
+            _ => self.body.const_value(out).filter(|a| a.rank() == 0).cloned(),
         };
         self.known.extend(constant.map(|a| (out, a)));
+    }
+    /// A number that is computed: in each step, or, where it does not depend on that, now.
+    fn number(&mut self, node: &Node, out: Value) -> Option<Array> {
+        if node.ins.iter().any(|v| self.varies.contains(v)) {
+            self.varies.insert(out);
+            self.order.push(out);
+            return None;
+        }
+        let mut ins: Vec<Array> = node.ins.iter().filter_map(|v| self.known.get(v).cloned()).collect();
+        node.op.evaluate(&mut EvalCx::new(), &mut ins).ok()?.pop()
     }
     fn extent(&self, x: Value, axis: usize) -> Option<i64> {
         let ty = if let Def::Param(at) = self.body.def(x) { &self.types[at] } else { self.body.ty(x) };

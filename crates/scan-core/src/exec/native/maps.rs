@@ -1,6 +1,7 @@
 //! A group of elementwise nodes as one kernel.
 
 use super::home::Home;
+use super::plan::planned_nodes;
 use super::print::kernel_text;
 use super::spread::{self, Spread};
 use super::tier::{Engine, Tiered};
@@ -13,11 +14,12 @@ use crate::ir::{EvalCx, Graph, Op};
 use crate::kernel::{Kernel, Lane};
 use crate::lower::scan::lower_map;
 use crate::ops::broadcast::broadcast;
+use crate::scan::retype::specialised;
 use crate::types::device::Crossed;
 use crate::types::shape::{broadcast_shapes, count};
 use crate::types::{Array, DType, Extents, Type};
 use smallvec::SmallVec;
-use std::sync::{Arc, RwLock};
+use std::sync::{Arc, Mutex, RwLock};
 
 /// Which operands have one element only.
 type Mask = SmallVec<[bool; 8]>;
@@ -30,13 +32,30 @@ pub struct NativeMap {
     variants: RwLock<Vec<(Mask, Option<Arc<Tiered>>)>>,
     /// How the operands of the last call that broadcast along some axes were walked.
     spread: RwLock<Option<Arc<Spread>>>,
+    /// The group for the extents of the last call that was not one kernel.
+    apart: Mutex<Apart>,
+}
+
+/// Groups are made where extents are only not known to differ. For these, which do, it is several.
+#[derive(Default)]
+struct Apart {
+    shapes: Vec<Extents>,
+    /// Once a second call has them: planning takes longer than the law.
+    planned: Option<Arc<Walk<Arc<Graph>>>>,
 }
 
 impl NativeMap {
     /// The group as a graph: parameters are its operands.
     pub fn new(graph: Graph, engine: Engine) -> NativeMap {
         let graph = Arc::new(graph);
-        NativeMap { walk: Walk::new(graph.clone()), graph, engine, variants: RwLock::default(), spread: RwLock::default() }
+        NativeMap {
+            walk: Walk::new(graph.clone()),
+            graph,
+            engine,
+            variants: RwLock::default(),
+            spread: RwLock::default(),
+            apart: Mutex::default(),
+        }
     }
     /// Where it ran last for each kind of its arguments: the device, why the host, and the bytes that crossed; `None` where no device was
     /// asked for, or before the first call.
@@ -121,6 +140,25 @@ impl NativeMap {
         *self.spread.write().unwrap_or_else(|e| e.into_inner()) = Some(new.clone());
         Some(new)
     }
+    /// The group planned for extents that differ, once it is called with these a second time.
+    fn apart(&self, ins: &[Array]) -> Option<Arc<Walk<Arc<Graph>>>> {
+        let unknown = self.graph.params().iter().any(|&p| self.graph.ty(p).dims.iter().any(|d| d.value().is_none()));
+        if !unknown || self.graph.results().len() == 1 || ins.iter().map(Array::len).sum::<usize>() < FEW {
+            return None;
+        }
+        let mut apart = self.apart.lock().unwrap_or_else(|e| e.into_inner());
+        let same = apart.shapes.len() == ins.len() && apart.shapes.iter().zip(ins).all(|(shape, x)| shape[..] == *x.shape());
+        if !same {
+            *apart = Apart { shapes: ins.iter().map(|x| Extents::from_slice(x.shape())).collect(), planned: None };
+            return None;
+        }
+        if apart.planned.is_none() {
+            let types: Vec<Type> = ins.iter().map(Array::ty).collect();
+            let known = specialised(&self.graph, &types, &vec![None; types.len()]).ok()?;
+            apart.planned = Some(Arc::new(Walk::new(Arc::new(planned_nodes(&known, self.engine).ok()?))));
+        }
+        apart.planned.clone()
+    }
     /// The result where the innermost axis is short: of operands that were copied to the full shape before.
     fn expanded(&self, cx: &mut EvalCx, ins: &[Array], shape: &[usize]) -> Result<Option<Array>> {
         let full = |x: &Array| if x.len() == 1 { Ok(x.clone()) } else { broadcast(x, shape) };
@@ -199,7 +237,9 @@ impl NativeOp for NativeMap {
             if let Some(out) = self.broadcast(cx, ins)? {
                 return Ok([out].into_iter().collect());
             }
-            return cx.as_one(|cx| self.walk.run(cx, &mut self.walk.slots(), &mut ins.to_vec())).map(Outs::from_vec);
+            let apart = self.apart(ins);
+            let walk = apart.as_deref().unwrap_or(&self.walk);
+            return cx.as_one(|cx| walk.run(cx, &mut walk.slots(), &mut ins.to_vec())).map(Outs::from_vec);
         };
         tier.expect(lanes, 1);
         let read = ins.iter().map(|a| Memory::Read(bytes(a)));

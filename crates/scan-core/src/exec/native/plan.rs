@@ -139,7 +139,7 @@ fn quick(graph: &Graph, live: &[bool], groups: &Groups, engine: Engine) -> Resul
 
 /// A single node on scalars, or one that hands its input on, is quicker as it is.
 fn gains(graph: &Graph, node: &Node) -> bool {
-    graph.ty(node.outs[0]).rank() > 0 && matches!(node.op, Op::Elem(_) | Op::Cast(_))
+    graph.ty(node.outs[0]).rank() > 0 && node.op.elementwise()
 }
 
 /// What stands in the place of a node: an op, its inputs and its results.

@@ -23,7 +23,7 @@ pub fn diagonal(b: &mut Batching, op: &Op, ins: &[Batched]) -> Result<Option<Out
             Ok(known[0].map(|d| one(Batched::Rows(d.elements))))
         }
         Op::MatMul(_) => product(b, ins, &known),
-        Op::Elem(_) | Op::Cast(_) if stays(b, op, ins, &known) => {
+        op if op.elementwise() && stays(b, op, ins, &known) => {
             let parts: Vec<Value> = ins.iter().zip(&known).map(|(x, d)| d.map_or(x.value(), |d| d.elements)).collect();
             let elements = b.apply(op.clone(), &parts)?;
             Ok(Some(one(b.of_diagonal(elements)?)))
