@@ -1,4 +1,4 @@
-"""Loops over blocks of rows: how long a block is, is computed of its number, and lists are made for the lengths that occur."""
+"""Loops in steps whose length is computed: over blocks, of which lists are made for the lengths that occur, and such of no step."""
 
 import re
 
@@ -97,7 +97,10 @@ def test_blocks_are_the_loop(blocks):
 
 
 @pytest.mark.usefixtures("chosen_engine")
-@pytest.mark.parametrize(("blocks", "n", "lists"), [(checkpoints, 80, 1), (checkpoints, 78, 2), (counted, 80, 1), (counted, 78, 2), (sliced, 78, 2), (alternating, 78, 2)])
+@pytest.mark.parametrize(
+    ("blocks", "n", "lists"),
+    [(checkpoints, 80, 1), (checkpoints, 78, 2), (counted, 80, 1), (counted, 78, 2), (sliced, 78, 2), (alternating, 78, 2)],
+)
 def test_lists_are_made_for_lengths(blocks, n, lists):
     x, w = rs.matrix("x"), rs.matrix("w")
     rows = blocks(4)(x, w)
@@ -106,3 +109,34 @@ def test_lists_are_made_for_lengths(blocks, n, lists):
         f(np.ones((n, 3)), W)
     found = re.findall("a list for each of ([0-9]+) integers", str(f.explain()))
     assert found and {int(k) for k in found} == {lists}, f.explain()
+
+
+def popped(size):
+    """Stacks of which a token takes some elements, or none: the loop in the step may run no step."""
+
+    def row(tokens):
+        def step(k, v, n):
+            def pop(v, n):
+                return (v.at[n - 1].set(v[n - 1] + k), n - 1), rs.until((n <= 1) | (v[rs.maximum(n - 2, 0)] < k))
+
+            v, n = rs.loop(pop, init=(v, n), n_steps=rs.where((n > 0) & (k < 0), 8, 0)).last
+            return v.at[n].set(k), rs.minimum(n + (k > 0), 6)
+
+        return rs.loop(step, over=tokens, init=(rs.zeros(size, dtype="int64"), rs.constant(0))).last
+
+    return lambda tokens: list(rs.vmap(row)(tokens))
+
+
+@pytest.mark.parametrize("size", [8, 120])
+def test_loops_in_steps_that_may_run_no_step(monkeypatch, size):
+    tokens = np.random.default_rng(0).integers(-3, 5, size=(16, 60))
+    agree(monkeypatch, popped(size), tokens)
+    agree(monkeypatch, popped(size), tokens[:1])
+    agree(monkeypatch, popped(size), np.abs(tokens))
+
+
+@pytest.mark.usefixtures("chosen_engine")
+def test_lists_run_loops_of_no_step():
+    f = rs.compile(popped(120))
+    f(np.random.default_rng(0).integers(-3, 5, size=(16, 60)))
+    assert "check 0 <= it" in f.plan() and "check 1 <= it" not in f.plan()

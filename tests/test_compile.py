@@ -264,6 +264,17 @@ class TestQuickCalls:
         with pytest.raises(rs.RscanTypeError, match="missing a required argument"):
             g()
 
+    def test_arrays_are_constants_where_it_is_called_while_another_is_traced(self):
+        table, rows = np.array([1.0, 2.0, 4.0]), {"m": np.arange(6.0).reshape(3, 2)}
+        pick = rs.compile(lambda t, k, r, n=2: t[k] * r["m"][k : k + 1].sum() * n)
+        assert pick(table, 1, rows) == 20.0
+        assert rs.compile(lambda k: pick(table, k, rows))(1) == 20.0
+        assert rs.compile(lambda k: pick(table, k, rows, n=3))(1) == 30.0
+        f = rs.compile(lambda w, x, how: rs.sum(w * x[1:].mean()) if how == "mean" else w, static="how")
+        assert rs.grad(lambda w: f(w, table, "mean"))(2.0) == 3.0
+        doubled = rs.compile(lambda x, n: [x * k for k in range(n)][-1])
+        assert rs.compile(lambda x: doubled(x, 3))(2.0) == 4.0, "numbers stay numbers"
+
     def test_results_keep_their_structure(self):
         f = rs.compile(lambda p: (p["a"], {"b": [p["b"], None], "c": self.Point(p["a"], "text")}))
         first, second = f({"a": 1.0, "b": 2.0}), f({"a": 1.0, "b": 2.0})

@@ -90,6 +90,15 @@ def test_any_extent(n, dtype):
     np.testing.assert_allclose(found, (1 - np.tanh(w @ x) ** 2)[:, None] * w, rtol=1e-4 if dtype == "float32" else 1e-10)
 
 
+@pytest.mark.parametrize("n", [2, 5])
+def test_the_dtype_is_that_of_the_argument_whichever_way_is_shorter(n):
+    f = lambda x: (x * np.float64(2.0) * rs.arange(x.shape[0]))[:2]
+    x = np.ones(n, "float32")
+    for found in (rs.jacobian(f)(x), rs.compile(rs.jacobian(f))(x), rs.jacobian(f, block_size=1)(x)):
+        assert found.dtype == "float32"
+        np.testing.assert_array_equal(found, np.diag(2 * np.arange(n))[:2])
+
+
 def test_zeros_beside_what_is_not_finite_stay_zeros():
     np.testing.assert_array_equal(rs.compile(rs.jacobian(rs.sqrt))(np.array([0.0, 4.0])), [[np.inf, 0.0], [0.0, 0.25]])
     found = rs.compile(rs.jacobian(lambda x, w: w @ x))(np.ones(2), np.array([[np.inf, 1.0], [2.0, np.nan]]))

@@ -109,7 +109,7 @@ class Compiled(Dispatcher, Made, Generic[P, R]):
         """A call with arguments of any kind. Those with arguments like them take no Python code from then on."""
         leaves, tree, static, names = self._flat(args, named)
         if any(isinstance(v, Variable) for v in leaves):
-            return self._fn(*args, **named)
+            return self._inlined(args, named)
         arrays = _arrays(leaves, tree, names)
         compiled, out = self._variant(arrays, tree, static, names)
         if not self._static:
@@ -119,6 +119,16 @@ class Compiled(Dispatcher, Made, Generic[P, R]):
         except RscanError as error:
             self._advise(error, args, named)
             raise
+
+    def _inlined(self, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        """The expressions themselves, in a function that is traced. Arrays are constants: the function does with them what it does with the
+        variables that they are in calls with arrays alone."""
+        bound = self._signature.bind(*args, **named)
+        for name in bound.arguments.keys() - set(self._static):
+            leaves, tree = _tree.flatten(bound.arguments[name], _is_leaf)
+            made = [as_variable(v) if isinstance(v, np.ndarray) or is_foreign(v) else v for v in leaves]
+            bound.arguments[name] = tree.build(iter(made))
+        return self._fn(*bound.args, **bound.kwargs)
 
     def _advise(self, error: RscanError, args: tuple[Any, ...], named: dict[str, Any]) -> None:
         """Says an error of a call in the user's words; to one of shapes in a loop it adds what is said where the shapes are known while

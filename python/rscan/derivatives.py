@@ -131,9 +131,9 @@ def jacobian(
     *,
     block_size: int | None = None,
 ) -> Any:
-    """All derivatives of an array: of shape `expression.shape + wrt.shape`. Rows are computed together, in one backward pass; where
-    `wrt` has no more elements than the array, columns are, in a forward pass. What extents do not tell, the first call of a compiled
-    function does.
+    """All derivatives of an array: of shape `expression.shape + wrt.shape` and dtype of `wrt`. Rows are computed together, in one backward
+    pass; where `wrt` has no more elements than the array, columns are, in a forward pass. What extents do not tell, the first call of a
+    compiled function does.
 
     block_size: so many rows at a time; by default all of them, or, where extents are known or told by a first call, as many as 2²⁶
     elements of the largest array between allow.
@@ -180,7 +180,8 @@ def _pushed(y: Variable, v: Variable) -> Variable | None:
     if found is None:
         return None
     (columns,) = _of_all_rows([wrap(found, y._family)], direction, directions, units=v.ndim == 1)
-    return reshape(moveaxis(columns, 0, -1), [*y.shape, *v.shape])
+    # As a gradient, it has the dtype of what it is taken by, whichever way is the shorter.
+    return cast(reshape(moveaxis(columns, 0, -1), [*y.shape, *v.shape]), v.dtype)
 
 
 def _units(v: Variable) -> Variable:

@@ -7,12 +7,13 @@ use crate::ir::{Graph, Node, Scan, Value};
 use crate::kernel::distribute::{Distributed, Source, Stage};
 use crate::kernel::{Bin, Inst, Kernel, Lane, Loop, Mem, Nest, Op, Un};
 use crate::ops::properties::{Cost, Makes};
-use crate::plan::list::{Count, InnerKernel, InnerList, Item, Work};
+use crate::plan::list::{Count, InnerKernel, InnerList, Item, Place, Work};
 use crate::plan::{LoopKernel, StepList};
 use crate::scan::retype::specialised;
 use crate::types::shape::count;
 use crate::types::{Array, DType, Type};
 use rustc_hash::FxHashSet;
+use smallvec::SmallVec;
 
 /// An instruction on a vector.
 const VECTOR: f64 = 0.3;
@@ -147,9 +148,19 @@ impl StepList {
     pub fn is_quicker(&self, kernel: &LoopKernel) -> bool {
         self.nanoseconds() * MARGIN < kernel.nanoseconds()
     }
-    /// What a step takes.
-    pub fn nanoseconds(&self) -> f64 {
-        self.items.iter().map(item).sum::<f64>() + MOVE[0] * self.writes.len() as f64
+    /// What a step takes; infinitely much where it calls ops of which that is not known well.
+    fn nanoseconds(&self) -> f64 {
+        self.taken(&|_, _| UNKNOWN)
+    }
+    /// What a step takes beside nodes that go one by one: what it calls takes as much there.
+    pub fn beside_nodes(&self) -> f64 {
+        self.taken(&|op, item| {
+            let elements = |places: &[Place]| places.iter().map(|x| count(&x.shape) as f64).collect::<SmallVec<[f64; 4]>>();
+            LAUNCH + by_law(op, &elements(&item.ins), elements(&item.outs).iter().sum())
+        })
+    }
+    fn taken(&self, call: Called) -> f64 {
+        self.items.iter().map(|x| item(x, call)).sum::<f64>() + MOVE[0] * self.writes.len() as f64
     }
 }
 
@@ -170,10 +181,16 @@ pub fn walked(graph: &Graph) -> f64 {
 
 fn walked_node(graph: &Graph, node: &Node) -> f64 {
     let elements = |v: &Value| graph.ty(*v).dims.iter().map(|d| d.value().unwrap_or(0)).product::<usize>() as f64;
-    let (out, most) = (node.outs.iter().map(elements).sum::<f64>(), node.ins.iter().map(elements).fold(0.0, f64::max));
-    let broadcasts = node.ins.iter().map(elements).any(|n| n > 1.0 && n < out);
-    match node.op.properties().cost {
-        Cost::Free if node.op.properties().makes == Makes::Given => 0.0,
+    let ins: SmallVec<[f64; 4]> = node.ins.iter().map(elements).collect();
+    by_law(&node.op, &ins, node.outs.iter().map(elements).sum())
+}
+
+/// What an op takes by the law, given the numbers of elements of its inputs and of its results.
+fn by_law(op: &crate::ir::Op, ins: &[f64], out: f64) -> f64 {
+    let most = ins.iter().copied().fold(0.0, f64::max);
+    let broadcasts = ins.iter().any(|&n| n > 1.0 && n < out);
+    match op.properties().cost {
+        Cost::Free if op.properties().makes == Makes::Given => 0.0,
         Cost::Free => 50.0,
         Cost::Simple => out * if broadcasts { 0.6 } else { 0.1 },
         Cost::Function => out * 3.0,
@@ -183,7 +200,10 @@ fn walked_node(graph: &Graph, node: &Node) -> f64 {
     }
 }
 
-fn item(item: &Item) -> f64 {
+/// What a call of an op takes.
+type Called<'a> = &'a dyn Fn(&crate::ir::Op, &Item) -> f64;
+
+fn item(item: &Item, call: Called) -> f64 {
     match &item.work {
         Work::Nest(kernel) => nest(kernel, kernel.steps),
         Work::Move(runs) | Work::Add(runs) => MOVE[0] + runs.iter().map(|run| MOVE[1] + 0.1 * run.n as f64).sum::<f64>(),
@@ -192,18 +212,18 @@ fn item(item: &Item) -> f64 {
         Work::Guard(_) => MOVE[0],
         Work::Within { .. } => MOVE[0] + 0.3 * count(&item.ins[0].shape) as f64,
         Work::Loop(inner) => looped(inner),
-        Work::For(inner) => listed(inner),
-        Work::Direct(_, op) => direct(op, item),
-        Work::Call(..) => UNKNOWN,
+        Work::For(inner) => listed(inner, call),
+        Work::Direct(_, op) => direct(op, item, call),
+        Work::Call(op, _) => call(op, item),
     }
 }
 
 /// An op on slices.
-fn direct(op: &crate::ir::Op, item: &Item) -> f64 {
+fn direct(op: &crate::ir::Op, item: &Item, call: Called) -> f64 {
     let most = item.ins.iter().map(|x| count(&x.shape)).max().unwrap_or(0) as f64;
     match op.properties().cost {
         Cost::Exponentials => EXPONENTIALS[0] + EXPONENTIALS[1] * most,
-        _ => UNKNOWN,
+        _ => call(op, item),
     }
 }
 fn nest(nest: &Nest, steps: usize) -> f64 {
@@ -215,6 +235,6 @@ fn looped(inner: &InnerKernel) -> f64 {
     // One at a time where votes are counted.
     nest(&inner.nest, steps) + if inner.votes.is_some() { KERNEL * steps.saturating_sub(1) as f64 } else { 0.0 }
 }
-fn listed(inner: &InnerList) -> f64 {
-    inner.count.about() as f64 * inner.items.iter().map(item).sum::<f64>()
+fn listed(inner: &InnerList, call: Called) -> f64 {
+    inner.count.about() as f64 * inner.items.iter().map(|x| item(x, call)).sum::<f64>()
 }

@@ -244,7 +244,8 @@ impl Inner {
         // What is computed before its first step is computed where it has none, too.
         let before = inner.computed_before();
         let live = before.needed(before.results());
-        let fails = |n: &Node| n.op.number() == Op::OTHERS || n.op.def().fallible(before, &n.ins);
+        let constant = |n: &Node| n.ins.is_empty() && before.const_value(n.outs[0]).is_some();
+        let fails = |n: &Node| !constant(n) && (n.op.number() == Op::OTHERS || n.op.def().fallible(before, &n.ins));
         let rests = !before.nodes().enumerate().any(|(id, n)| live[id.idx()] && fails(n));
         inner.rests = rests;
         let mut types = Outs::new();

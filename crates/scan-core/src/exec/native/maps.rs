@@ -143,7 +143,7 @@ impl NativeMap {
     /// The group planned for extents that differ, once it is called with these a second time.
     fn apart(&self, ins: &[Array]) -> Option<Arc<Walk<Arc<Graph>>>> {
         let unknown = self.graph.params().iter().any(|&p| self.graph.ty(p).dims.iter().any(|d| d.value().is_none()));
-        if !unknown || self.graph.results().len() == 1 || ins.iter().map(Array::len).sum::<usize>() < FEW {
+        if !unknown || ins.iter().map(Array::len).sum::<usize>() < FEW {
             return None;
         }
         let mut apart = self.apart.lock().unwrap_or_else(|e| e.into_inner());

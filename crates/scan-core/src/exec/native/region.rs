@@ -114,7 +114,7 @@ impl Region {
         let Ok(body) = retype::specialised(&scan.body, &types, &values) else { return false };
         let Ok(list) = mixed::lower(scan, &types, &values, &[]) else { return false };
         let (parts, by_nodes) = (list.items.len() + list.writes.len(), walked(&body));
-        by_nodes < MOST && list.nanoseconds() + BOUND * (parts as f64) < by_nodes
+        by_nodes < MOST && list.beside_nodes() + BOUND * (parts as f64) < by_nodes
     }
     /// True where a test wants lists however small arrays are.
     #[cfg(any(test, feature = "testing"))]
