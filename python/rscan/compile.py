@@ -109,7 +109,7 @@ class Compiled(Dispatcher, Made, Generic[P, R]):
         """A call with arguments of any kind. Those with arguments like them take no Python code from then on."""
         leaves, tree, static, names = self._flat(args, named)
         if any(isinstance(v, Variable) for v in leaves):
-            return self._inlined(args, named)
+            return self._inlined(leaves, tree, static)
         arrays = _arrays(leaves, tree, names)
         compiled, out = self._variant(arrays, tree, static, names)
         if not self._static:
@@ -120,15 +120,20 @@ class Compiled(Dispatcher, Made, Generic[P, R]):
             self._advise(error, args, named)
             raise
 
-    def _inlined(self, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
+    def _inlined(self, leaves: list[Any], tree: _tree.Tree, static: tuple[tuple[int, Any], ...]) -> Any:
         """The expressions themselves, in a function that is traced. Arrays are constants: the function does with them what it does with the
         variables that they are in calls with arrays alone."""
-        bound = self._signature.bind(*args, **named)
-        for name in bound.arguments.keys() - set(self._static):
-            leaves, tree = _tree.flatten(bound.arguments[name], _is_leaf)
-            made = [as_variable(v) if isinstance(v, np.ndarray) or is_foreign(v) else v for v in leaves]
-            bound.arguments[name] = tree.build(iter(made))
+        made = [as_variable(v) if isinstance(v, np.ndarray) or is_foreign(v) else v for v in leaves]
+        bound = self._bound(made, tree, static)
         return self._fn(*bound.args, **bound.kwargs)
+
+    def _bound(self, values: list[Any], tree: _tree.Tree, static: tuple[tuple[int, Any], ...]) -> inspect.BoundArguments:
+        """Arguments with other values in the places of those that `_flat` found, and beside them what is none."""
+        rest, fixed = iter(values), {i: v.value if isinstance(v, _Static) else v for i, v in static}
+        arguments = tree.build(iter([fixed[i] if i in fixed else next(rest) for i in range(len(values) + len(fixed))]))
+        bound = self._signature.bind_partial()
+        bound.arguments.update(arguments)
+        return bound
 
     def _advise(self, error: RscanError, args: tuple[Any, ...], named: dict[str, Any]) -> None:
         """Says an error of a call in the user's words; to one of shapes in a loop it adds what is said where the shapes are known while
@@ -267,10 +272,7 @@ class Compiled(Dispatcher, Made, Generic[P, R]):
     def _result(self, inputs: list[Variable], arrays: list[np.ndarray], tree: _tree.Tree, static: tuple[tuple[int, Any], ...]) -> Any:
         """What the function gives for variables, in calls like that with these arrays. An exception in it says which arguments are None or
         tuples of numbers: they are passed on as they are."""
-        values, fixed = iter(inputs), {i: v.value if isinstance(v, _Static) else v for i, v in static}
-        arguments = tree.build(iter([fixed[i] if i in fixed else next(values) for i in range(len(inputs) + len(fixed))]))
-        bound = self._signature.bind_partial()
-        bound.arguments.update(arguments)
+        bound = self._bound(inputs, tree, static)
         extents: dict[int, int] = {}
         for v, a in zip(inputs, arrays, strict=True):
             v._v.expect(a.shape, extents)

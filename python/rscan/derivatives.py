@@ -174,7 +174,7 @@ def _expected_sizes(variables: list[_native.Var]) -> list[int | None]:
 def _pushed(y: Variable, v: Variable) -> Variable | None:
     """All derivatives of y by v, in forward mode; None where y does not depend on v."""
     span = here()
-    directions = _units(v)
+    directions = _shaped(eye(v.size, dtype=v.dtype), v)
     direction = wrap(_native.row(directions._v, span), v._family)
     (found,) = _native.jvp([y._v], [v._v], [direction._v], span, chosen_passes())
     if found is None:
@@ -184,11 +184,9 @@ def _pushed(y: Variable, v: Variable) -> Variable | None:
     return cast(reshape(moveaxis(columns, 0, -1), [*y.shape, *v.shape]), v.dtype)
 
 
-def _units(v: Variable) -> Variable:
-    """Arrays of the shape of another one, each with a 1 at another place and zeros elsewhere."""
-    n = v.size
-    units = eye(n, dtype=v.dtype)
-    return units if v.ndim == 1 else reshape(units, [n, *v.shape])
+def _shaped(rows: Variable, like: Variable) -> Variable:
+    """Rows of as many elements as an array has, in its shape."""
+    return rows if like.ndim == 1 else reshape(rows, [rows.shape[0], *like.shape])
 
 
 def _pulled(
@@ -198,8 +196,7 @@ def _pulled(
     size, block = y.size, block_size or _fitting_block(y, variables)
 
     def rows_of(seeds: Variable, units: bool = False) -> list[Variable]:
-        shaped = seeds if y.ndim == 1 else reshape(seeds, [seeds.shape[0], *y.shape])
-        return _rows_of_cotangents(y, variables, shaped, consider_constant, disconnected_inputs, units)
+        return _rows_of_cotangents(y, variables, _shaped(seeds, y), consider_constant, disconnected_inputs, units)
 
     rows = rows_of(eye(size, dtype=y.dtype), y.ndim == 1) if block is None else _in_blocks(rows_of, size, block, y.dtype)
     return [reshape(r, [*y.shape, *v.shape]) if y.ndim > 1 else r for r, v in zip(rows, variables, strict=True)]
