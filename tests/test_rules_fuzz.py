@@ -17,6 +17,7 @@ RULES = [
     "release",
     "transposed",
     "masks",
+    "row_masks",
     "stacks",
     "join_writes",
     "fma",

@@ -3,7 +3,7 @@
 use crate::base::Id;
 use crate::ir::op::*;
 use crate::ir::{Graph, Node, Value};
-use crate::types::Type;
+use crate::ops::rowwise::reads_rows;
 use smallvec::{SmallVec, smallvec};
 
 /// One node, or a few that are the product of rows and a matrix.
@@ -36,26 +36,7 @@ impl Uses {
         if let Some(product) = self.product(graph, node) {
             return Some(product);
         }
-        let ty = |k: usize| graph.ty(node.ins[k]);
-        let rank = graph.ty(node.outs[0]).rank();
-        if rank == 0 || node.ins.is_empty() {
-            return None;
-        }
-        let first = |n: usize| -> SmallVec<[bool; 4]> { (0..n).map(|k| k == 0).collect() };
-        let cut = match &node.op {
-            Op::Elem(_) | Op::Cast(_) | Op::StopGradient(_) | Op::GradClip(_) => {
-                (0..node.ins.len()).map(|k| ty(k).rank() == rank && !ty(k).dims[0].is_one()).collect()
-            }
-            Op::MatMul(_) => factors(ty(0), ty(1))?,
-            Op::Index(op) if op.pattern == ":" || op.pattern.starts_with(":,") => first(node.ins.len()),
-            Op::Reduce(Reduce { axes, .. }) | Op::LogSumExp(LogSumExp { axes, .. }) | Op::Expand(Expand { axes }) if !axes.contains(&0) => {
-                first(1)
-            }
-            Op::ExtremeMask(op) if !op.axes.contains(&0) => first(1),
-            Op::Softmax(Softmax { axis }) | Op::LogSoftmax(LogSoftmax { axis }) | Op::Flip(Flip { axis }) if *axis > 0 => first(1),
-            Op::Transpose(op) if op.perm.first() == Some(&0) => first(1),
-            _ => return None,
-        };
+        let cut = reads_rows(graph, node)?;
         cut.contains(&true).then(|| Rowwise {
             op: node.op.clone(),
             ins: node.ins.iter().copied().collect(),
@@ -84,15 +65,5 @@ impl Uses {
         let last = own.len().checked_sub(1).filter(|&last| last > 0 && own.len() == of.len() && by.len() == 2)?;
         let fits = own[..last] == of[..last] && own[last] == by[1] && graph.ty(x).dtype == graph.ty(w).dtype;
         (fits && !of[0].is_one()).then(|| Rowwise { op: MatMul {}.into(), ins: smallvec![x, w], cut: smallvec![true, false], made })
-    }
-}
-
-/// Which sides of a product have a row, or a matrix, per row of the result.
-fn factors(a: &Type, b: &Type) -> Option<SmallVec<[bool; 4]>> {
-    let many = |ty: &Type, rank: usize| ty.rank() == rank && !ty.dims[0].is_one();
-    match a.rank().max(b.rank()) {
-        0 | 1 => None,
-        2 => (many(a, 2)).then(|| smallvec![true, false]),
-        rank => Some(smallvec![many(a, rank), many(b, rank)]),
     }
 }

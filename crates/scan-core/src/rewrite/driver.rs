@@ -1,6 +1,6 @@
 //! Runs the passes.
 
-use super::drops::Whole;
+use super::drops::{Whole, Within};
 use super::local::{self, Index, number};
 use super::options::Options;
 use super::passes::scan_merge;
@@ -26,7 +26,7 @@ pub struct Cx {
     /// The whole graph, before the pass.
     pub(super) whole: Rc<Whole>,
     /// The loop whose body the pass is given; `None` where that is the whole graph.
-    pub(super) scan: Option<*const Scan>,
+    pub(super) scan: Option<Within>,
     /// Extents that are equal in every step of that loop, or the call fails: those of rows that a state reads and writes.
     pub(super) alike: Vec<[Dim; 2]>,
 }
@@ -211,7 +211,7 @@ fn alike(scan: &Scan) -> Vec<[Dim; 2]> {
 fn bodies(cx: &mut Cx, graph: &Graph, loops: &mut Loops, order: Order, run: OnGraph) -> Result<Option<Graph>> {
     for scan in graph.nodes().iter().filter_map(|n| n.op.as_scan()) {
         if !loops.contains_key(scan) {
-            let outer = (cx.scan.replace(Arc::as_ptr(scan)), std::mem::replace(&mut cx.alike, alike(scan)));
+            let outer = (cx.scan.replace(Within::of(scan)), std::mem::replace(&mut cx.alike, alike(scan)));
             let body = order(cx, &scan.body, loops, run);
             (cx.scan, cx.alike) = outer;
             let body = body?;

@@ -26,23 +26,38 @@ impl Whole {
     }
 }
 
+/// Of which loop a body is.
+#[derive(Clone, Copy)]
+pub struct Within {
+    scan: *const Scan,
+    /// The last result is evaluated at every step, whatever else is wanted.
+    until: bool,
+}
+
+impl Within {
+    /// The body of this loop.
+    pub fn of(scan: &Arc<Scan>) -> Within {
+        Within { scan: Arc::as_ptr(scan), until: scan.until }
+    }
+}
+
 /// Values that rules drop in a body. What may fail before it must be needed as before; where it is not, the rules are applied once more, and
 /// keep what is made of the parameters that need it.
 pub struct Drops {
     whole: Rc<Whole>,
-    scan: Option<*const Scan>,
+    within: Option<Within>,
     dropped: FxHashSet<usize>,
     kept: FxHashSet<usize>,
 }
 
 impl Drops {
     /// Nothing is dropped yet, of the body of a loop in a graph, or of that graph itself, whose parameters are given.
-    pub fn new(whole: Rc<Whole>, scan: Option<*const Scan>) -> Drops {
-        Drops { whole, scan, dropped: FxHashSet::default(), kept: FxHashSet::default() }
+    pub fn new(whole: Rc<Whole>, within: Option<Within>) -> Drops {
+        Drops { whole, within, dropped: FxHashSet::default(), kept: FxHashSet::default() }
     }
     /// True where a value, which never fails to be computed of the parameters of its graph, may be dropped.
     pub fn allow(&mut self, graph: &Graph, v: Value) -> bool {
-        let Some(scan) = self.scan else { return true };
+        let Some(Within { scan, .. }) = self.within else { return true };
         let sources = self.whole.sources();
         let sure = |p: &usize| sources.of(scan, *p).is_some_and(|needs| sources.covered(needs, []));
         let params: Vec<usize> = params_behind(graph, v).into_iter().filter(|p| !sure(p)).collect();
@@ -52,16 +67,17 @@ impl Drops {
     }
     /// True where a result no longer needs what may fail behind a parameter that was dropped: such parameters are kept from now on.
     pub fn lose(&mut self, before: &Graph, after: &Graph) -> bool {
-        let Some(scan) = self.scan.filter(|_| !self.dropped.is_empty()) else { return false };
+        let Some(Within { scan, until }) = self.within.filter(|_| !self.dropped.is_empty()) else { return false };
         let certain: Vec<Vec<bool>> = (0..after.params().len()).map(|p| results_of(after, p, true)).collect();
         let sources = self.whole.sources();
+        let needs = |q: usize, result: usize| certain[q][result] || until && certain[q].last() == Some(&true);
         let covered = |p: usize, result: usize| {
-            let needed = certain.iter().enumerate().filter(|(_, results)| results[result]).filter_map(|(q, _)| sources.of(scan, q));
+            let needed = (0..certain.len()).filter(|&q| needs(q, result)).filter_map(|q| sources.of(scan, q));
             sources.of(scan, p).is_some_and(|needs: &Needs| sources.covered(needs, needed))
         };
         let lost = |&p: &usize| {
             let before = results_of(before, p, false);
-            (0..before.len()).any(|result| before[result] && !certain[p][result] && !covered(p, result))
+            (0..before.len()).any(|result| before[result] && !needs(p, result) && !covered(p, result))
         };
         let lost: Vec<usize> = self.dropped.drain().filter(lost).collect();
         self.kept.extend(&lost);

@@ -7,8 +7,8 @@ use super::passes::{
     scan_vectorize, stacks,
 };
 use super::rules::{
-    Rule, algebra, choice, const_fold, contract, cse, index, log_space, log_terms, masks, parts, release, scatter, shape, spread,
-    stabilise, structure, transposed,
+    Rule, algebra, choice, const_fold, contract, cse, index, log_space, log_terms, masks, parts, release, row_masks, scatter, shape,
+    spread, stabilise, structure, transposed,
 };
 use crate::base::Result;
 use crate::ir::Graph;
@@ -154,7 +154,7 @@ pub static PASSES: &[Pass] = &[
         doc: "Adds parts of an array where they belong, without zeros around them.",
         stage: Stage::Always,
         exact: Exact::No,
-        run: Run::Rules(&[scatter::RULES]),
+        run: Run::Rules(&[scatter::RULES, row_masks::WRITES]),
     },
     Pass {
         name: "release",
@@ -315,6 +315,14 @@ pub static PASSES: &[Pass] = &[
         stage: Stage::Last,
         exact: Exact::Yes,
         run: Run::Rules(&[masks::RULES]),
+    },
+    Pass {
+        name: "row_masks",
+        theano: &[],
+        doc: "Chooses among what is read of rows, not among rows that are read.",
+        stage: Stage::Last,
+        exact: Exact::Yes,
+        run: Run::Rules(&[row_masks::READS]),
     },
     Pass {
         name: "stacks",

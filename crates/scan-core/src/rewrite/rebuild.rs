@@ -73,8 +73,15 @@ impl<'g> Rebuild<'g> {
     /// # Errors
     /// As [`Rebuild::copy`].
     pub fn copy_as(&mut self, id: NodeId, op: &Op) -> Result<Outs<Value>> {
+        self.copy_of(id, op, &self.old.nodes()[id].ins)
+    }
+    /// Copies a node with another op and other inputs, which are values of the old graph.
+    ///
+    /// # Errors
+    /// As [`Rebuild::copy`].
+    pub fn copy_of(&mut self, id: NodeId, op: &Op, ins: &[Value]) -> Result<Outs<Value>> {
         let node = &self.old.nodes()[id];
-        let ins = self.images(&node.ins)?;
+        let ins = self.images(ins)?;
         let outs = self.new.copy(self.old, id, op, &ins)?;
         for (&old, &new) in node.outs.iter().zip(&outs) {
             self.images[old.idx()] = Some(new);

@@ -70,7 +70,6 @@ const BY_OP: &[(&str, &str, &str)] = &[
     ("lower/stepwise/kinds.rs", "cut_inputs", "the same, backwards"),
     ("lower/stepwise/body.rs", "rows_node", "what a row of each is made of"),
     ("lower/stepwise/body.rs", "rowwise", "which ops take rows without their axis"),
-    ("lower/rowwise.rs", "rowwise", "rows of all steps at once, op by op"),
     ("rewrite/loops/rows.rs", "derived", "the form of an extent, op by op"),
     ("rewrite/loops/readers.rs", "reading", "the ways to read a loop's rows"),
     ("rewrite/loops/tails.rs", "last", "the last rows without the others, op by op"),

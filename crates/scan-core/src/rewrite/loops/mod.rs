@@ -1,5 +1,6 @@
 //! What the passes over loops share: a loop in pieces, and facts about loops that can be proved.
 
+pub mod apart;
 pub mod buffers;
 pub mod cost;
 pub mod cut;

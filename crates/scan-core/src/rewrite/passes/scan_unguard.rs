@@ -9,15 +9,16 @@
 //! have been written by now. So the guards of a loop can go where all that depends on them is chosen where the row goes on, and where its
 //! evaluation does not fail because of elements.
 
-use crate::base::{Id, IdxVec, Result};
-use crate::ir::op::BroadcastTo;
-use crate::ir::{Graph, Node, Op, Scan, State, Value};
-use crate::ops::certain::by_extents;
+use crate::base::Result;
+use crate::ir::op::{BroadcastTo, Gather};
+use crate::ir::{Graph, Node, Op, Scan, State, StateId, Value};
+use crate::ops::rowwise::counts;
 use crate::rewrite::Cx;
+use crate::rewrite::loops::apart::Apart;
 use crate::rewrite::loops::parts::title;
 use crate::rewrite::rebuild::copy_with;
 use crate::scalar::ElemOp;
-use crate::types::DType;
+use crate::types::{DType, Dim};
 use std::sync::Arc;
 
 const NAME: &str = "scan_unguard";
@@ -30,114 +31,79 @@ pub fn run(cx: &mut Cx, graph: &Graph) -> Result<Option<Graph>> {
     copy_with(graph, |rebuild, id, node| {
         let Some(scan) = node.op.as_scan().filter(|scan| scan.until) else { return Ok(false) };
         let mut found: Option<Scan> = None;
-        while let Some(body) = unguarded(cx, found.as_ref().unwrap_or(scan))? {
-            found = Some(scan.with_body(body));
+        let mut ins = node.ins.to_vec();
+        let masks = scan.states.enumerate().filter(|(_, state)| is_mask(state)).map(|(id, _)| id);
+        for id in masks {
+            let now = found.as_ref().unwrap_or(scan);
+            let mask = Mask::of(now, id);
+            let own = mask.own_rows(graph, &mut ins);
+            let body = mask.unguarded(cx)?.or_else(|| own.then(|| now.body.clone()));
+            found = body.map(|body| now.with_body(body)).or(found);
         }
         let Some(found) = found else { return Ok(false) };
         cx.done(NAME, title(scan), "rows that have stopped need no guard");
-        rebuild.copy_as(id, &Op::Scan(Arc::new(found)))?;
+        rebuild.copy_of(id, &Op::Scan(Arc::new(found)), &ins)?;
         Ok(true)
     })
 }
 
-/// The step without the guards of one batch.
-fn unguarded(cx: &mut Cx, scan: &Scan) -> Result<Option<Graph>> {
-    let which = |state: &State| state.row.dtype == DType::Bool && state.row.rank() > 0 && state.kind() == "sit_sot";
-    for (id, _) in scan.states.enumerate().filter(|(_, state)| which(state)) {
-        let guards = Guards::of(scan, scan.read_values(id)[0]);
-        if guards.found.is_empty() || !guards.hidden() {
-            continue;
-        }
-        if guards.may_fail() {
-            cx.left(NAME, title(scan), "rows that have stopped could fail");
-            continue;
-        }
-        return guards.dropped();
-    }
-    Ok(None)
+fn is_mask(state: &State) -> bool {
+    state.row.dtype == DType::Bool && state.row.rank() > 0 && state.kind() == "sit_sot"
 }
 
-/// What is known of the values of a step where a row does not go on.
-#[derive(Clone, Copy, Default, PartialEq)]
-struct Known {
-    /// It is false.
-    off: bool,
-    /// It depends on a guard.
-    guarded: bool,
-    /// It differs from row to row by what a guard gives.
-    varies: bool,
-}
-
-/// The guards of a step.
-struct Guards<'a> {
-    body: &'a Graph,
-    /// Which rows go on.
+/// A state that tells which rows go on.
+struct Mask<'a> {
+    scan: &'a Scan,
+    id: StateId,
     goes: Value,
-    known: IdxVec<Value, Known>,
-    found: Vec<Value>,
+    apart: Apart<'a>,
 }
 
-impl<'a> Guards<'a> {
-    fn of(scan: &'a Scan, goes: Value) -> Guards<'a> {
-        let body = &scan.body;
-        let known = (0..body.n_values()).map(|_| Known::default()).collect();
-        let mut all = Guards { body, goes, known, found: vec![] };
-        all.known[goes].off = true;
-        let captured = scan.n_params() - scan.captured.len();
+impl<'a> Mask<'a> {
+    fn of(scan: &'a Scan, id: StateId) -> Mask<'a> {
+        let goes = scan.read_values(id)[0];
+        Mask { scan, id, goes, apart: Apart::new(&scan.body, goes) }
+    }
+    /// What chooses between something that changes with the steps and what it was at the first.
+    fn guards(&self) -> Vec<Value> {
+        let body = &self.scan.body;
+        let captured = self.scan.n_params() - self.scan.captured.len();
         let at = |v: Value| body.params().iter().position(|&p| p == v);
-        for node in body.nodes().iter() {
-            let guard = matches!(node.op, Op::Elem(ElemOp::Where))
-                && all.chooses(node)
+        let guard = |node: &&Node| {
+            self.apart.chooses(node)
                 && at(node.ins[1]).is_some_and(|p| p < captured)
-                && (at(node.ins[2]).is_some_and(|p| p >= captured) || body.const_value(node.ins[2]).is_some());
-            let known = if guard { Known { guarded: true, varies: true, off: false } } else { all.learnt(node) };
-            node.outs.iter().for_each(|&v| all.known[v] = known);
-            all.found.extend(node.outs.iter().filter(|_| guard));
-        }
-        all
+                && (at(node.ins[2]).is_some_and(|p| p >= captured) || body.const_value(node.ins[2]).is_some())
+        };
+        body.nodes().iter().filter(guard).map(|node| node.outs[0]).collect()
     }
-    /// True for a choice by which rows go on.
-    fn chooses(&self, node: &Node) -> bool {
-        self.known[node.ins[0]].off && self.body.ty(node.ins[0]).rank() == self.body.ty(node.outs[0]).rank()
-    }
-    fn learnt(&self, node: &Node) -> Known {
-        let of = |v: &Value| self.known[*v];
-        let varies = node.ins.iter().any(|v| of(v).varies);
-        let same_rank = |v: &&Value| self.body.ty(**v).rank() == self.body.ty(node.outs[0]).rank();
-        match &node.op {
-            Op::Expand(expand) => {
-                let inner = expand.axes.iter().all(|&axis| axis > 0);
-                Known { off: of(&node.ins[0]).off && inner, ..of(&node.ins[0]) }
+    /// The step without the guards that it does without.
+    fn unguarded(&self, cx: &mut Cx) -> Result<Option<Graph>> {
+        let guards = self.guards();
+        let mut needless = guards.clone();
+        if !self.apart.unseen(&needless) {
+            needless.clear();
+            for &guard in &guards {
+                needless.push(guard);
+                if !self.apart.unseen(&needless) {
+                    needless.pop();
+                }
             }
-            Op::Elem(ElemOp::Where) if self.chooses(node) => Known { guarded: of(&node.ins[2]).guarded, varies, off: false },
-            Op::Elem(ElemOp::And | ElemOp::BitAnd) if node.ins.iter().filter(same_rank).any(|v| of(v).off) => {
-                Known { off: true, guarded: false, varies }
-            }
-            _ => Known { guarded: node.ins.iter().any(|v| of(v).guarded), varies, off: false },
         }
+        if needless.len() < guards.len() {
+            cx.left(NAME, title(self.scan), "rows that have stopped could fail");
+        }
+        if needless.is_empty() { Ok(None) } else { self.without(&needless) }
     }
-    /// True where nothing that the step gives depends on the guards.
-    fn hidden(&self) -> bool {
-        self.body.results().iter().all(|&v| !self.known[v].guarded)
-    }
-    /// True where elements of rows that have stopped could decide whether an evaluation fails.
-    fn may_fail(&self) -> bool {
-        let live = self.body.needed(self.body.results());
-        let nodes = self.body.nodes().enumerate().filter(|(id, _)| live[id.idx()]).map(|(_, node)| node);
-        nodes.filter(|node| !self.found.contains(&node.outs[0])).any(|node| {
-            let varies: Vec<bool> = node.ins.iter().map(|&v| self.known[v].varies).collect();
-            varies.contains(&true) && !by_extents(self.body, node, &varies)
-        })
-    }
-    /// The step without them.
-    fn dropped(&self) -> Result<Option<Graph>> {
-        copy_with(self.body, |rebuild, _, node| {
-            if !self.found.contains(&node.outs[0]) {
+    /// The step without some guards.
+    fn without(&self, guards: &[Value]) -> Result<Option<Graph>> {
+        let body = &self.scan.body;
+        copy_with(body, |rebuild, _, node| {
+            if !guards.contains(&node.outs[0]) {
                 return Ok(false);
             }
             let (now, goes) = (rebuild.image(node.ins[1])?, rebuild.image(self.goes)?);
             let g = &mut rebuild.new;
-            let value = if g.ty(now).rank() == self.body.ty(node.outs[0]).rank() {
+            let value = if g.ty(now).rank() == body.ty(node.outs[0]).rank() {
                 now
             } else {
                 let extents: Vec<Value> = (0..g.ty(now).rank()).map(|axis| g.dim(now, axis)).collect();
@@ -148,4 +114,41 @@ impl<'a> Guards<'a> {
             Ok(true)
         })
     }
+    /// Captures each row itself where one that runs no step at all was given another row, and nothing depends on that. True where that changes
+    /// anything.
+    fn own_rows(&self, around: &Graph, ins: &mut [Value]) -> bool {
+        let next = self.scan.write_values(self.id)[0];
+        let begun = self.scan.init_input(self.id).and_then(|at| around.node_of(ins[at]));
+        let Some((Op::Expand(_), &[first])) = begun.map(|node| (&node.op, &node.ins[..])) else { return false };
+        if !self.apart.off(next) {
+            return false;
+        }
+        let (from, params) = (ins.len() - self.scan.captured.len(), self.scan.body.params());
+        let params = &params[params.len() - self.scan.captured.len()..];
+        let mut own = vec![];
+        for (&param, k) in params.iter().zip(from..) {
+            let Some(x) = of_rows(around, ins[k], first) else { continue };
+            own.push(param);
+            if self.apart.unseen(&own) {
+                ins[k] = x;
+            } else {
+                own.pop();
+            }
+        }
+        !own.is_empty()
+    }
+}
+
+/// What an array is of which each row for which a condition holds is its own, and each other one the same certain row.
+fn of_rows(g: &Graph, v: Value, holds: Value) -> Option<Value> {
+    let (Op::Gather(Gather { axes }), &[x, places]) = g.node_of(v).map(|node| (&node.op, &node.ins[..]))? else { return None };
+    let (Op::Elem(ElemOp::Where), &[cond, numbers, other]) = g.node_of(places).map(|node| (&node.op, &node.ins[..]))? else { return None };
+    let (Op::Elem(ElemOp::Minimum), &[first, last]) = g.node_of(other).map(|node| (&node.op, &node.ins[..]))? else { return None };
+    let rows = &g.ty(x).dims[0];
+    let found =
+        cond == holds && axes[..] == [0] && g.ty(x) == g.ty(v) && counts(g, numbers).as_ref() == Some(rows) && g.ty(holds).rank() == 1;
+    // No row is asked for that is not there.
+    let there = g.node_of(first).is_some_and(|node| matches!(node.op, Op::ArgReduce(_)));
+    let there = there && g.arg(last).dim.as_ref() == Some(&rows.add(&Dim::from_parts([], -1)));
+    (found && there).then_some(x)
 }

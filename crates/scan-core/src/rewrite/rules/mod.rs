@@ -14,6 +14,7 @@ pub mod log_terms;
 pub mod masks;
 pub mod parts;
 pub mod release;
+pub mod row_masks;
 pub mod scatter;
 pub mod seen;
 pub mod shape;

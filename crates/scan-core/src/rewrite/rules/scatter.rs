@@ -2,7 +2,7 @@
 
 use super::{Rule, either};
 use crate::ir::Value;
-use crate::ir::op::{Expand, GatherWrite, IfElse, Index, IndexWrite, Op, Transpose, Write};
+use crate::ir::op::{Expand, Gather, GatherWrite, IfElse, Index, IndexWrite, Op, Transpose, Write};
 use crate::ops::certain::is_zero;
 use crate::ops::control::zeros;
 use crate::ops::index::{Item, Pattern};
@@ -11,7 +11,7 @@ use crate::scalar::ElemOp;
 use crate::types::DType;
 
 /// A write, and its inputs but for the array.
-type Part = (Op, Vec<Value>);
+pub(super) type Part = (Op, Vec<Value>);
 
 /// The rules.
 pub static RULES: &[Rule] = &[
@@ -125,17 +125,20 @@ fn selected(l: &mut Local, cond: Value, x: Value, y: Value) -> Option<Value> {
         return None;
     }
     let parts = sides.iter().enumerate().flat_map(|(side, parts)| parts.iter().rev().map(move |part| (side == 0, part)));
-    parts.collect::<Vec<_>>().into_iter().try_fold(base, |into, (holds, (op, ins))| {
-        let other = match op {
-            Op::IndexWrite(IndexWrite { mode: Write::Set, pattern }) => {
-                l.make(Index { pattern: pattern.clone() }, &[&[into], &ins[1..]].concat())?
-            }
-            // The only zero that changes nothing when it is added.
-            _ => l.g.number(l.dtype(ins[0]), -0.0),
-        };
-        let value = l.elem(ElemOp::Where, &if holds { [cond, ins[0], other] } else { [cond, other, ins[0]] })?;
-        l.make(op.clone(), &[&[into, value], &ins[1..]].concat())
-    })
+    parts.collect::<Vec<_>>().into_iter().try_fold(base, |into, (holds, part)| masked_write(l, (cond, holds), into, part))
+}
+
+/// A write that is done where a condition is what it is said to be: elsewhere what is there is written, or nothing added.
+pub(super) fn masked_write(l: &mut Local, (cond, holds): (Value, bool), into: Value, (op, ins): &Part) -> Option<Value> {
+    let place = [&[into], &ins[1..]].concat();
+    let other = match op {
+        Op::IndexWrite(IndexWrite { mode: Write::Set, pattern }) => l.make(Index { pattern: pattern.clone() }, &place)?,
+        Op::GatherWrite(GatherWrite { mode: Write::Set, axes }) => l.make(Gather { axes: axes.clone() }, &place)?,
+        // The only zero that changes nothing when it is added.
+        _ => l.g.number(l.dtype(ins[0]), -0.0),
+    };
+    let value = l.elem(ElemOp::Where, &if holds { [cond, ins[0], other] } else { [cond, other, ins[0]] })?;
+    l.make(op.clone(), &[&[into, value], &ins[1..]].concat())
 }
 
 /// What two values are made of by writing into it, and what is written by each, the last first. At least one writes.
