@@ -1,4 +1,4 @@
-"""`associative_scan` and `fori` do what loops in Python do, and are differentiated and mapped like everything else."""
+"""`associative_scan`, `fori` and `while_loop` do what loops in Python do, and are differentiated and mapped like everything else."""
 
 import itertools
 
@@ -159,3 +159,42 @@ def test_counted_loops_keep_structures_and_have_gradients():
     x = rs.dvector("x")
     rows = rs.vmap(lambda v: rs.fori(0, 3, lambda i, h: h * v + i, 0.0))(x)
     same(rs.function([x], rows)([2.0, 3.0]), np.array([4.0, 5.0]))
+
+
+def halvings(x, at_most=1.0):
+    return rs.while_loop(lambda v: v["x"] > at_most, lambda v: {"x": v["x"] / 2, "n": v["n"] + 1}, {"x": x, "n": 0})
+
+
+@pytest.mark.parametrize(("x", "n"), [(100.0, 7), (1.0, 0), (-3.0, 0), (1.5, 1)])
+def test_while_loop_looks_first(x, n):
+    found = rs.compile(halvings)(x)
+    assert (found["x"], found["n"]) == (x / 2**n, n)
+    assert rs.grad(lambda x: halvings(x)["x"])(x) == 0.5**n
+
+
+def test_while_loop_for_rows_in_loops_and_by_integers():
+    x, n = np.array([100.0, 0.5, 3.0]), np.array([7, 0, 2])
+    found = rs.compile(rs.vmap(halvings))(x)
+    np.testing.assert_array_equal(found["x"], x / 2**n)
+    np.testing.assert_array_equal(found["n"], n)
+    total = rs.compile(lambda x: rs.loop(lambda x, s: s + halvings(x)["x"], over=x, init=0.0).last)
+    assert total(x) == np.sum(x / 2**n)
+    np.testing.assert_array_equal(rs.grad(lambda x: rs.sum(rs.vmap(halvings)(x)["x"]))(x), 0.5**n)
+    gcd = rs.compile(lambda a, b: rs.while_loop(lambda v: v[1] != 0, lambda v: (v[1], v[0] % v[1]), (a, b))[0])
+    assert [int(gcd(a, b)) for a, b in [(48, 18), (7, 21), (5, 0)]] == [6, 7, 5]
+
+
+WRONG_WHILE = {
+    "scalar": (lambda: rs.while_loop(lambda v: v > 0, lambda v: v, np.ones(3)), "E0108"),
+    "structure": (lambda: rs.while_loop(lambda v: v > 0, lambda v: (v, v), 1.0), "E0105"),
+    "nothing": (lambda: rs.while_loop(lambda v: True, lambda v: v, ()), "E0121"),
+    "body": (lambda: rs.while_loop(lambda v: v > 0, lambda v, w: v, 1.0), "E0122"),
+    "condition": (lambda: rs.while_loop(lambda v, w: v > 0, lambda v: v, 1.0), "E0122"),
+    "function": (lambda: rs.while_loop(True, lambda v: v, 1.0), "E0121"),
+}
+
+
+@pytest.mark.parametrize(("wrong", "code"), WRONG_WHILE.values(), ids=WRONG_WHILE)
+def test_while_loop_refuses(wrong, code):
+    with pytest.raises(rs.ScanError, match=code):
+        wrong()

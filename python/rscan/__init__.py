@@ -41,7 +41,7 @@ from .errors import (
     UnusedInputError,
     error_page,
 )
-from .folds import associative_scan, fori
+from .folds import associative_scan, fori, while_loop
 from .function import Function, In, Out, function
 from .function import evaluate as eval
 from .inputs import CONSTRUCTORS as _CONSTRUCTORS
@@ -162,11 +162,14 @@ __all__ = [
     "verify_grad",
     "vjp",
     "vmap",
+    "while_loop",
     *_CONSTRUCTORS,
     *_functions,
 ]
 
-for _function in (scan, loop, function, compile, shared, value_and_grad, vmap, hvp, fori, associative_scan, grad, jacobian, hessian):
+for _function in (scan, loop, fori, while_loop, associative_scan, function, compile, shared, vmap):
+    _described(_function)
+for _function in (value_and_grad, hvp, grad, jacobian, hessian):
     _described(_function)
 del _function
 

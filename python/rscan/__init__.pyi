@@ -12,7 +12,7 @@ from .config import config as config
 from .derivatives import DISCONNECTED as DISCONNECTED
 from .devices import Device as Device, devices as devices, to_device as to_device
 from .errors import AxisError as AxisError, DeviceError as DeviceError, DisconnectedInputError as DisconnectedInputError, FileError as FileError, GradientError as GradientError, InternalError as InternalError, LinAlgError as LinAlgError, MissingInputError as MissingInputError, NonScalarCostError as NonScalarCostError, ParseError as ParseError, RscanError as RscanError, RscanIndexError as RscanIndexError, RscanOverflowError as RscanOverflowError, RscanTypeError as RscanTypeError, RscanValueError as RscanValueError, ScanError as ScanError, ScanTypeError as ScanTypeError, ShapeError as ShapeError, UnsupportedError as UnsupportedError, UnusedInputError as UnusedInputError, error_page as error_page
-from .folds import associative_scan as associative_scan, fori as fori
+from .folds import associative_scan as associative_scan, fori as fori, while_loop as while_loop
 from .function import Function as Function, Out as Out, evaluate as _eval
 from .loop import Loop as Loop, LoopOutput as LoopOutput, Taps as Taps, taps as taps
 from .printing import Print as Print, pp as pp, print_ as _print, print_ as print_

@@ -1,4 +1,4 @@
-"""Loops of one function over one value: a counted loop, and the running combination of an associative function."""
+"""Loops of one function over one value: while a condition holds, counted, and the running combination of an associative function."""
 
 from __future__ import annotations
 
@@ -19,15 +19,21 @@ from .ops import (
     expand_dims,
     flip,
     greater,
+    logical_not,
     moveaxis,
     reshape,
     swapaxes,
+    where,
     zeros,
 )  # fmt: skip
 from .scan import _loop_name, check_arguments, check_step, steps_of
+from .updates import until
 from .variable import Variable, as_variable, is_operand
 
-__all__ = ["associative_scan", "fori"]
+__all__ = ["associative_scan", "fori", "while_loop"]
+
+#: More steps than a loop of nanoseconds runs in a quarter of an hour: the most that a step's own loop may be told.
+_UNLIMITED = 1 << 40
 
 
 def fori(lower: Any, upper: Any, body: Callable[[Variable, Any], Any], init: Any) -> Any:
@@ -53,6 +59,45 @@ def fori(lower: Any, upper: Any, body: Callable[[Variable, Any], Any], init: Any
         return {"value": _like(value, body(i, value), body, span)}
 
     return loop(step, over={"i": arange(first, end)}, init={"value": init}, name=_loop_name(body, None)).last["value"]
+
+
+def while_loop(cond: Callable[[Any], Any], body: Callable[[Any], Any], init: Any) -> Any:
+    """The value after `while cond(value): value = body(value)`, starting from `init`, as `jax.lax.while_loop`, and with reverse mode.
+
+    The value may be a structure of dicts, lists, tuples and dataclasses. Where `cond(init)` is false it is `init`. A gradient keeps the
+    values of all steps. Under `vmap` each row has a number of steps of its own. After 2**40 steps the loop ends. `rs.loop` with `rs.until`
+    keeps every step's value.
+
+    cond: of the value, true or false (a scalar). body: the next value.
+
+    errors: `ScanError` (E0108) for a condition that is no scalar, (E0105) where the structure changes, (E0121) for an `init` without
+    values, and those of `scan`.
+
+    >>> rs.while_loop(lambda v: v[0] > 1, lambda v: (v[0] / 2, v[1] + 1), (100.0, 0))[1].eval()
+    array(7)
+    >>> rs.grad(lambda x: rs.while_loop(lambda y: y < 10, lambda y: y * y, x))(3.0)
+    np.float64(108.0)
+    """
+    span = here()
+    for function in (cond, body):
+        check_step(function, span)
+    leaves, tree = _tree.flatten(init, lambda v: isinstance(v, Variable))
+    if not leaves:
+        raise ScanError("while_loop starts from an array or a structure of arrays, and there is none", code="E0121", labels=[(span, "")])
+    begun = tree.build(iter([as_variable(v) for v in leaves]))
+    check_arguments(cond, [begun], {}, span)
+    first = as_variable(cond(begun))
+    if first.ndim:
+        text = f"the condition of while_loop must be a scalar, got {first!r}"
+        raise ScanError(text, code="E0108", labels=[(of_function(cond), "the condition"), (span, "in this loop")])
+
+    def step(value: Any) -> tuple[dict[str, Any], until]:
+        check_arguments(body, [value], {}, span)
+        new = _like(value, body(value), body, span)
+        return {"value": new}, until(logical_not(cond(new)))
+
+    n_steps = where(first, _UNLIMITED, 0)
+    return loop(step, init={"value": init}, n_steps=n_steps, name=_loop_name(body, None)).last["value"]
 
 
 def _like(before: Any, after: Any, fn: Callable[..., Any], span: int) -> Any:
