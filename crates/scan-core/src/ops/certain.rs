@@ -136,13 +136,16 @@ pub fn not_negative(dim: &Dim) -> bool {
     constant >= 0 && terms.iter().all(|t| t.1 >= 0)
 }
 
-/// True where an integer scalar is at least 0, whatever the inputs.
+/// True where integers are all at least 0, whatever the inputs.
 pub fn never_negative(g: &Graph, v: Value) -> bool {
-    let found = integer(g, v).is_some_and(|n| n >= 0) || g.arg(v).dim.is_some_and(|d| not_negative(&d));
+    let known = g.const_value(v).filter(|a| a.dtype().is_int() && a.len() <= 64).is_some_and(|a| a.to_i64_vec().iter().all(|&n| n >= 0));
+    let found = known || g.ty(v).rank() == 0 && g.arg(v).dim.is_some_and(|d| not_negative(&d));
     found
         || match g.node_of(v).map(|n| (&n.op, &n.ins[..])) {
             Some((Op::Elem(ElemOp::Minimum), ins)) => ins.iter().all(|&x| never_negative(g, x)),
             Some((Op::Elem(ElemOp::Maximum), ins)) => ins.iter().any(|&x| never_negative(g, x)),
+            Some((Op::Elem(ElemOp::Where), ins)) => ins[1..].iter().all(|&x| never_negative(g, x)),
+            Some((op, ins)) if op.moves() => never_negative(g, ins[0]),
             _ => false,
         }
 }

@@ -18,6 +18,7 @@ use crate::base::{Id, Result};
 use crate::ir::op::*;
 use crate::ir::{Graph, Held, Keep, NonSeq, Offsets, Op, Outs, Scan, State, StateId, Tag, Value};
 use crate::ops::batch::graph;
+use crate::ops::certain::never_negative;
 use crate::scalar::ElemOp;
 use crate::types::{DType, Dim, Type};
 use rustc_hash::FxHashMap;
@@ -286,10 +287,13 @@ fn first_steps(b: &mut Batching, own: Option<Value>, all: Value) -> Result<(Valu
     let with_zero = b.g.join_rows(&[first, own]);
     let extreme = |kind| Reduce { kind, axes: vec![0], keepdims: false };
     let most = b.apply(extreme(ReduceKind::Max), &[with_zero])?;
+    let goes = b.apply(Op::Elem(ElemOp::Gt), &[own, zero])?;
+    if never_negative(b.g, own) {
+        return Ok((most, goes));
+    }
     let least = b.apply(extreme(ReduceKind::Min), &[with_zero])?;
     let negative = b.g.lt(least, zero);
-    let steps = b.g.select(negative, least, most);
-    Ok((steps, b.apply(Op::Elem(ElemOp::Gt), &[own, zero])?))
+    Ok((b.g.select(negative, least, most), goes))
 }
 
 /// The step that leaves rows that are done as they are.
