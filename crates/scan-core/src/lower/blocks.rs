@@ -3,8 +3,9 @@
 use super::copies::Kerneled;
 use super::fusions::{Fold, Fusion};
 use super::nodes::Lowering;
-use super::passes::{BLOCK, Loops, Plan, in_eights};
-use super::schedule::{Axes, By, Of};
+use super::pass::Plan;
+use super::pass::{Axes, By, Of};
+use super::passes::{BLOCK, Loops, in_eights};
 use super::value::Layout;
 use super::{Lowered, refuse};
 use crate::ir::Graph;

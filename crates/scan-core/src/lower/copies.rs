@@ -2,9 +2,9 @@
 
 use super::fusions::Fusion;
 use super::nodes::Lowering;
-use super::passes::Plan;
-use super::schedule::{Axes, Of};
-use super::tables::{Elements, Table};
+use super::pass::Plan;
+use super::pass::{Axes, Of};
+use super::value::{Elements, Table};
 use super::value::{Layout, Val};
 use super::{Lowered, refuse};
 use crate::ir::op::ReduceKind;

@@ -20,8 +20,8 @@ use super::variants::{Made, Variants};
 use crate::base::{Result, Span};
 use crate::ir::op::{NativeOp, Outs};
 use crate::ir::{EvalCx, Scan, StateId};
-use crate::lower::scan::{CHANGES, lower};
-use crate::lower::{Lowered, Refusal, mixed, spelled};
+use crate::lower::scan::lower;
+use crate::lower::{CHANGES, Lowered, Refusal, mixed, spelled};
 #[cfg(any(test, feature = "testing"))]
 use crate::plan::testing;
 use crate::plan::{LoopKernel, StepList, Window};

@@ -8,7 +8,7 @@ use super::ready::Ready;
 use super::switched::Switched;
 use super::vectorized::Vectorized;
 use crate::ir::{Keep, Scan};
-use crate::lower::scan::BY_VALUES;
+use crate::lower::BY_VALUES;
 use crate::plan::Window;
 use std::sync::Arc;
 

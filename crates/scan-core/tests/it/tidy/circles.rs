@@ -5,7 +5,7 @@ use super::{report, sources};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Folders without circles among their files.
-const WITHOUT: &[&str] = &["exec", "plan"];
+const WITHOUT: &[&str] = &["exec", "lower", "plan"];
 
 /// The path of a module below the crate, without `crate`.
 type Path = Vec<String>;
