@@ -364,11 +364,11 @@ impl Kept {
 }
 
 /// A loop in a step whose step is a list.
-pub(super) struct ForRun<'a> {
+struct ForRun<'a> {
     name: Option<&'a str>,
     /// How deep it stands.
     level: usize,
-    pub(super) count: Counted<'a>,
+    count: Counted<'a>,
     parts: Vec<Bound<'a>>,
     writes: SmallVec<[([Spot<'a>; 2], usize); 4]>,
     stop: Option<(Spot<'a>, DType)>,
@@ -380,7 +380,7 @@ pub(super) struct ForRun<'a> {
 
 impl<'a> ForRun<'a> {
     /// Of such a loop, with what finds its places; of its parts, that of the list around.
-    pub(super) fn new(
+    fn new(
         inner: &'a InnerList<Piece>,
         at: &dyn Fn(&Place) -> Spot<'a>,
         (memories, first, mut counts): (&Memories<'a>, usize, Steps),
@@ -399,7 +399,7 @@ impl<'a> ForRun<'a> {
     }
 
     /// All n steps; how many ran.
-    pub(super) fn run(&self, cx: &mut EvalCx, k: &mut Steps, n: usize, scratch: &mut Scratch) -> std::result::Result<usize, Halt> {
+    fn run(&self, cx: &mut EvalCx, k: &mut Steps, n: usize, scratch: &mut Scratch) -> std::result::Result<usize, Halt> {
         let ran = self.steps(cx, k, n, scratch);
         k[self.level] = 0;
         if let (Some(spot), Ok(n)) = (&self.ran, &ran) {

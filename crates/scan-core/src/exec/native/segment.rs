@@ -1,4 +1,4 @@
-//! A list with its operands, for steps in which no memory moves.
+//! A list that has begun: what all its steps read; with its operands, for steps in which no memory moves.
 
 use super::bound::Bound;
 use super::halt::Halt;
