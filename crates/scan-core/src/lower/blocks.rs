@@ -3,8 +3,7 @@
 use super::copies::Kerneled;
 use super::fusions::{Fold, Fusion};
 use super::nodes::Lowering;
-use super::pass::Plan;
-use super::pass::{Axes, By, Of};
+use super::pass::{Axes, By, Of, Plan};
 use super::passes::{BLOCK, Loops, in_eights};
 use super::value::Layout;
 use super::{Lowered, refuse};

@@ -2,14 +2,12 @@
 
 use super::Lowered;
 use super::extents::known_shape;
-use super::fusions::Cuts;
-use super::fusions::{Fusion, Fusions, Role};
+use super::fusions::{Cuts, Fusion, Fusions, Role};
 use super::in_place::late_reads;
 use super::kinds::Kind;
 use super::nodes::instructions;
 use super::pass::{Of, Pass};
-use super::planner::Planner;
-use super::planner::Root;
+use super::planner::{Planner, Root};
 use super::schedule::{Failure, Schedule, schedule};
 use crate::base::Id;
 use crate::ir::{Graph, NodeId, Value};

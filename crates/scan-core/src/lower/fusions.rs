@@ -1,8 +1,7 @@
 //! Fusion: which nodes of a step are computed together in one walk over memory: elementwise nodes with all that they alone read, through
 //! broadcasts, transposes and slices, and reductions with what they reduce.
 
-use super::extents::known_shape;
-use super::extents::{DEEP, known};
+use super::extents::{DEEP, known, known_shape};
 use super::gathered::Gathered;
 use super::kinds::{Kind, Kinds};
 use super::pieces::{Pieces, too_many};

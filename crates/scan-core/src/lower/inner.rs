@@ -1,8 +1,7 @@
 //! Loops in the steps of a loop, as parts of its list: their states and rows lie in the memory of the step.
 
 use super::ends::reads_on;
-use super::extents::{BY_VALUES, known_shape};
-use super::extents::{DEEP, known};
+use super::extents::{BY_VALUES, DEEP, known, known_shape};
 use super::kinds::{Kind, Kinds};
 use super::rooms::roomy;
 use super::scan::lower;
