@@ -3,8 +3,9 @@
 pub use crate::backend::gpu::storage::live as device_bytes;
 pub use crate::base::codes::page as error_page;
 pub use crate::base::{Diagnostic, Id, Kind, Result, Span};
-pub use crate::exec::explain::{StateInfo, VariantInfo};
+pub use crate::exec::explain::StateInfo;
 pub use crate::exec::fit::expected_extents;
+pub use crate::exec::native::VariantInfo;
 pub use crate::exec::{
     DeviceInfo, Engine, EntryPoint, Function, FunctionSpec, LoopInfo, Peak, Placed, Session, Stepped, Steps, device_site, devices,
     engine_on, function, peak,

@@ -1,6 +1,6 @@
 //! Reductions over axes that do not lie beside each other, as reductions over axes that do.
 
-use super::scan::known_shape;
+use super::extents::known_shape;
 use crate::base::Result;
 use crate::ir::op::{Expand, Reduce};
 use crate::ir::{Graph, Node, Op, Value};

@@ -3,8 +3,8 @@
 use super::copies::Kerneled;
 use super::fusions::{Fold, Fusion};
 use super::nodes::Lowering;
-use super::passes::{BLOCK, Loops, Plan, in_eights};
-use super::schedule::{Axes, By, Of};
+use super::pass::{Axes, By, Of, Plan};
+use super::passes::{BLOCK, Loops, in_eights};
 use super::value::Layout;
 use super::{Lowered, refuse};
 use crate::ir::Graph;

@@ -8,8 +8,9 @@
 //!
 //! Choices by one condition of which none needs another share their loops.
 
+use super::extents::known_shape;
+use super::kinds::{Kind, Kinds};
 use super::rooms::Roomy;
-use super::scan::{Kind, Kinds, known_shape};
 use super::{Lowered, refuse};
 use crate::base::{Id, Result};
 use crate::ir::op::BroadcastTo;

@@ -2,10 +2,8 @@
 
 use super::fusions::Fusion;
 use super::nodes::Lowering;
-use super::passes::Plan;
-use super::schedule::{Axes, Of};
-use super::tables::{Elements, Table};
-use super::value::{Layout, Val};
+use super::pass::{Axes, Of, Plan};
+use super::value::{Elements, Layout, Table, Val};
 use super::{Lowered, refuse};
 use crate::ir::op::ReduceKind;
 use crate::kernel::{CarryId, Cmp, Lane, MemId, Reg, Un};

@@ -1,7 +1,8 @@
 //! What a step costs as one kernel, and as a list, about: nanoseconds of a current core, to choose between the two.
 
 use super::Lowered;
-use super::scan::{Kind, Kinds, known_shape};
+use super::extents::known_shape;
+use super::kinds::{Kind, Kinds};
 use crate::base::Id;
 use crate::ir::{Graph, Node, Scan, Value};
 use crate::kernel::distribute::{Distributed, Source, Stage};

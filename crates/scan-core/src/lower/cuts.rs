@@ -1,24 +1,12 @@
 //! Where the fusions of a step end though they could go on: what has no kernel otherwise is parted.
 
-use super::fusions::{Fusions, LEAVES, Role, elementwise};
+use super::fusions::{Cuts, Fusions, Role, elementwise};
+use super::walk::LEAVES;
 use crate::base::Id;
 use crate::ir::{Def, Graph, NodeId, Value};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Where nodes that could be fused are not.
-#[derive(Default)]
-pub(super) struct Cuts {
-    /// Computed on their own.
-    pub alone: FxHashSet<NodeId>,
-    /// Computed by a fusion that stores their result.
-    pub stored: FxHashSet<NodeId>,
-}
-
 impl Cuts {
-    /// How many there are.
-    pub fn len(&self) -> usize {
-        self.alone.len() + self.stored.len()
-    }
     /// What a node reduces gets memory of its own; where it has that, the node is computed alone.
     pub fn reduced(&mut self, body: &Graph, fusions: &Fusions, id: NodeId) {
         let made = match body.def(body.nodes()[id].ins[0]) {

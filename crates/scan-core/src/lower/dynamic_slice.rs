@@ -3,7 +3,7 @@
 //! An index has fewer elements where it reaches beyond the array. A step is made for the length that it has within, and leaves the loop to
 //! the law where that does not hold.
 
-use super::mixed::Planner;
+use super::planner::Planner;
 use super::{Lowered, refuse};
 use crate::bail;
 use crate::base::{Id, Result};

@@ -1,8 +1,8 @@
 //! Products of matrices of integers as sums of products: no order of the terms gives another result, and kernels have both.
 
 use super::Lowered;
+use super::extents::known_shape;
 use super::rewritten::rewritten;
-use super::scan::known_shape;
 use crate::ir::op::{BroadcastTo, Expand};
 use crate::ir::{Graph, Node, Op, Value};
 use crate::types::Extents;

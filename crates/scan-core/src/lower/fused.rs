@@ -1,13 +1,14 @@
 //! Fusions as parts of a step.
 
 use super::Lowered;
-use super::cuts::Cuts;
-use super::fusions::{Fusion, Fusions, Role};
+use super::extents::known_shape;
+use super::fusions::{Cuts, Fusion, Fusions, Role};
 use super::in_place::late_reads;
-use super::mixed::Planner;
+use super::kinds::Kind;
 use super::nodes::instructions;
-use super::scan::{Kind, known_shape};
-use super::schedule::{Failure, Of, Pass, Schedule, schedule};
+use super::pass::{Of, Pass};
+use super::planner::{Planner, Root};
+use super::schedule::{Failure, Schedule, schedule};
 use crate::base::Id;
 use crate::ir::{Graph, NodeId, Value};
 use crate::plan::list::{At, Item, Place, Work};
@@ -21,15 +22,6 @@ pub(super) type Schedules = FxHashMap<NodeId, Vec<(Fusion, Schedule)>>;
 struct Scheduled {
     parts: Vec<(Fusion, Schedule)>,
     seen: Vec<NodeId>,
-}
-
-/// What is computed before the loop.
-#[derive(PartialEq, Eq)]
-pub(super) enum Root {
-    /// A value.
-    Of(Value),
-    /// A value with its axes in another order.
-    Turned(Value, Vec<usize>),
 }
 
 impl Planner<'_> {

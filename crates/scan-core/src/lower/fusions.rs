@@ -1,20 +1,18 @@
 //! Fusion: which nodes of a step are computed together in one walk over memory: elementwise nodes with all that they alone read, through
 //! broadcasts, transposes and slices, and reductions with what they reduce.
 
-use super::cuts::Cuts;
+use super::extents::{DEEP, known, known_shape};
 use super::gathered::Gathered;
-use super::pieces::{Piece, Pieces, in_pieces, too_many};
-use super::scan::{Kind, Kinds, known_shape};
-use super::schedule::Failure;
-use super::{Lowered, refuse};
+use super::kinds::{Kind, Kinds};
+use super::pieces::{Pieces, too_many};
 use crate::base::Id;
 use crate::ir::op::{ReduceKind, SumTo};
-use crate::ir::{Coord, Def, EvalCx, Graph, Node, NodeId, Op, Value, View, Viewed};
+use crate::ir::{Graph, Node, NodeId, Op, Value, View, Viewed};
+use crate::types::DType;
 use crate::types::shape::{Extents, count};
-use crate::types::{Array, DType, Dim, Type};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The fusions of a step.
 pub(super) struct Fusions {
@@ -92,9 +90,25 @@ pub(super) struct Leaf {
     pub table: Option<usize>,
 }
 
+/// Where nodes that could be fused are not.
+#[derive(Default)]
+pub(super) struct Cuts {
+    /// Computed on their own.
+    pub alone: FxHashSet<NodeId>,
+    /// Computed by a fusion that stores their result.
+    pub stored: FxHashSet<NodeId>,
+}
+
+impl Cuts {
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.alone.len() + self.stored.len()
+    }
+}
+
 /// A use of a value: the fusion, the element that is read at a place, and how many instructions on the way to it are done again for other
 /// fusions, too.
-pub(super) type Use = (NodeId, View, usize);
+type Use = (NodeId, View, usize);
 
 /// Who reads a value.
 type Uses = FxHashMap<Value, Vec<Use>>;
@@ -189,63 +203,6 @@ impl Fusions {
     pub fn is_copied(&self, id: NodeId) -> bool {
         self.role[id.idx()] == Role::Copied
     }
-
-    /// The fusions that store a root's result: one, or one for each part that reads other pieces of what is put together. And the nodes
-    /// whose roles they depend on.
-    pub fn fusion(&self, body: &Graph, kinds: &Kinds, root: NodeId) -> Result<(Vec<Fusion>, Vec<NodeId>), Failure> {
-        let node = &body.nodes()[root];
-        let whole = match reduces(body, node) {
-            Some(space) => space,
-            None => known_shape(body, node.outs[0])?,
-        };
-        let mut open = vec![(Extents::from_elem(0, whole.len()), whole.clone())];
-        let (mut made, mut seen) = (vec![], vec![root]);
-        while let Some((start, space)) = open.pop() {
-            let mut walk = Walk {
-                fusions: self,
-                body,
-                kinds,
-                root,
-                space: space.clone(),
-                leaves: vec![],
-                graph: Graph::new(),
-                known: FxHashMap::default(),
-                cut: None,
-                full: false,
-            };
-            let at = View(start.iter().enumerate().map(|(axis, &n)| Coord { axis: Some(axis), start: n as isize, step: 1 }).collect());
-            let fold = fold(body, node);
-            let result = match &fold {
-                Some(_) => walk.value(node.ins[0], &at, None),
-                None => walk.node(root, &at, None),
-            };
-            let full = walk.full;
-            seen.extend(walk.known.keys().filter_map(|(v, _)| match body.def(*v) {
-                Def::Out(id, _) => Some(id),
-                Def::Param(_) => None,
-            }));
-            match (result, walk.cut) {
-                (Ok(result), _) => {
-                    let Walk { leaves, mut graph, .. } = walk;
-                    graph.set_results(vec![result]);
-                    let folds = fold.map(|(axes, by)| Folds { axes, by: SmallVec::from_elem(by, 1) });
-                    made.push(Fusion { folds, space, start, whole: whole.clone(), leaves, graph, roots: vec![root] });
-                }
-                (Err(_), Some(cut)) if too_many(made.len() + open.len() + 2, &whole) => return Err(Failure::Without(cut.by)),
-                (Err(_), Some(cut)) => {
-                    let (mut first, mut rest, mut second) = (space.clone(), space, start.clone());
-                    first[cut.axis] = cut.at;
-                    rest[cut.axis] -= cut.at;
-                    second[cut.axis] += cut.at;
-                    open.push((second, rest));
-                    open.push((start, first));
-                }
-                (Err(_), None) if full => return Err(Failure::Wide),
-                (Err(e), None) => return Err(e.into()),
-            }
-        }
-        Ok((made, seen))
-    }
 }
 
 /// The role of a node that puts arrays together: those that walk all its places read its pieces, or, where it joins whole inputs, it is a
@@ -275,6 +232,32 @@ fn put_together(
     Some(role)
 }
 
+/// True where walks read the pieces of an array where they lie: where they fall into few parts, and hardly any of few lanes.
+fn in_pieces(pieces: &Pieces, whole: &[usize], uses: &[Use], spaces: &FxHashMap<NodeId, Extents>) -> bool {
+    let mut cuts: BTreeMap<NodeId, BTreeSet<(usize, usize)>> = BTreeMap::new();
+    for (root, view, _) in uses {
+        cuts.entry(*root).or_default().extend(pieces.cuts(view, &spaces[root]));
+    }
+    let along = |of: &BTreeSet<(usize, usize)>, axis: usize| 1 + of.iter().filter(|cut| cut.0 == axis).count();
+    // One less for each walk but the first.
+    let parts = |(root, of): (&NodeId, _)| (0..spaces[root].len()).map(|axis| along(of, axis)).product::<usize>() - 1;
+    let parts = 1 + cuts.iter().map(parts).sum::<usize>();
+    let slivers = cuts.iter().any(|(root, of)| slivers(&spaces[root], of));
+    !too_many(parts, whole) && !slivers
+}
+
+/// Elements of a vector, more or less.
+const VECTOR: usize = 8;
+
+/// True where cuts along the last axis of a walk double its vectors.
+fn slivers(space: &[usize], cuts: &BTreeSet<(usize, usize)>) -> bool {
+    let Some((axis, &n)) = space.iter().enumerate().next_back() else { return false };
+    let mut begin = 0;
+    let ends = cuts.iter().filter(|cut| cut.0 == axis).map(|cut| cut.1).chain([n]);
+    let vectors: usize = ends.map(|end| (end - std::mem::replace(&mut begin, end)).div_ceil(VECTOR)).sum();
+    vectors >= 2 * n.div_ceil(VECTOR) && n > VECTOR && space.len() > 1
+}
+
 /// True where a walk over so much reads each element of a value of this shape at one place at most.
 fn once(view: &View, shape: &[usize], space: &[usize]) -> bool {
     let walked = |axis: usize| view.0.iter().any(|c| c.axis == Some(axis));
@@ -298,13 +281,13 @@ fn again(uses: &[Use], instructions: usize, shape: &[usize], spaces: &FxHashMap<
 }
 
 /// Extents of what a node reduces, where fusions can.
-fn reduces(body: &Graph, node: &Node) -> Option<Extents> {
+pub(super) fn reduces(body: &Graph, node: &Node) -> Option<Extents> {
     fold(body, node)?;
     known_shape(body, node.ins[0]).ok().filter(|space| count(space) > 0)
 }
 
 /// The axes that a node reduces, and how.
-fn fold(body: &Graph, node: &Node) -> Option<(SmallVec<[usize; 2]>, Fold)> {
+pub(super) fn fold(body: &Graph, node: &Node) -> Option<(SmallVec<[usize; 2]>, Fold)> {
     let dtype = body.ty(*node.ins.first()?).dtype;
     match &node.op {
         Op::Reduce(op) => {
@@ -335,128 +318,6 @@ pub(super) fn view_of(body: &Graph, node: &Node) -> Option<View> {
     (count(&to) > 0 && body.ty(node.ins[0]).dtype == body.ty(node.outs[0]).dtype).then_some(view)
 }
 
-/// So many nodes after each other are evaluated to know an integer.
-pub(super) const DEEP: usize = 8;
-
-/// A scalar that depends on nothing but extents.
-pub(super) fn known(body: &Graph, v: Value, deep: usize) -> Option<Array> {
-    if let Some(a) = body.const_value(v) {
-        return Some(a.clone());
-    }
-    let node = body.node_of(v).filter(|n| deep > 0 && n.op.elementwise())?;
-    let mut ins = node.ins.iter().map(|&x| known(body, x, deep - 1).filter(|a| a.len() == 1)).collect::<Option<Vec<Array>>>()?;
-    node.op.evaluate(&mut EvalCx::new(), &mut ins).ok()?.into_iter().next()
-}
-
 pub(super) fn elementwise(node: &Node) -> bool {
     node.op.elementwise() || node.op.is_mark() && node.ins.len() == 1
-}
-
-/// The nodes of a fusion on their way into a graph of their own.
-pub(super) struct Walk<'a> {
-    fusions: &'a Fusions,
-    pub(super) body: &'a Graph,
-    kinds: &'a Kinds,
-    root: NodeId,
-    /// Extents of what is walked over.
-    space: Extents,
-    pub(super) leaves: Vec<Leaf>,
-    pub(super) graph: Graph,
-    known: FxHashMap<(Value, View), Value>,
-    /// Where the walk must be cut.
-    cut: Option<Cut>,
-    /// It would read too many arrays.
-    full: bool,
-}
-
-/// The place along an axis of a walk from which on other pieces are read.
-#[derive(Clone, Copy)]
-struct Cut {
-    axis: usize,
-    at: usize,
-    /// What is put together of them.
-    by: NodeId,
-}
-
-/// So many arrays are read by one fusion at most.
-pub(super) const LEAVES: usize = 40;
-
-impl Walk<'_> {
-    /// A value of the body at a place.
-    pub(super) fn value(&mut self, v: Value, at: &View, via: Option<NodeId>) -> Lowered<Value> {
-        if let Some(&known) = self.known.get(&(v, at.clone())) {
-            return Ok(known);
-        }
-        let made = self.made(v, at, via)?;
-        self.known.insert((v, at.clone()), made);
-        Ok(made)
-    }
-    fn made(&mut self, v: Value, at: &View, via: Option<NodeId>) -> Lowered<Value> {
-        let body = self.body;
-        if let Some(a) = body.const_value(v).filter(|a| a.len() == 1) {
-            return Ok(self.graph.constant(a.reshaped(&[])));
-        }
-        if let Def::Out(id, _) = body.def(v) {
-            let steady = self.kinds.of(v) != Kind::Step;
-            match self.fusions.role[id.idx()] {
-                Role::Inner(root) if root == self.root => return self.node(id, at, via),
-                Role::Copied if view_of(body, &body.nodes()[id]).is_none() => return self.node(id, at, via),
-                Role::Copied => return self.through(id, at, Some(id)),
-                _ if steady && view_of(body, &body.nodes()[id]).is_some() => return self.through(id, at, via),
-                _ => {}
-            }
-        }
-        self.leaf(Leaf { value: v, view: at.clone(), via, table: None })
-    }
-    /// A new leaf: one element of it, or its table.
-    pub(super) fn leaf(&mut self, leaf: Leaf) -> Lowered<Value> {
-        if self.leaves.len() == LEAVES {
-            self.full = true;
-            return refuse("it reads too many arrays");
-        }
-        let ty = Type::new(self.body.ty(leaf.value).dtype, [Dim::known(leaf.table.unwrap_or(1))]);
-        self.leaves.push(leaf);
-        Ok(self.graph.param(ty, None))
-    }
-    fn through(&mut self, id: NodeId, at: &View, via: Option<NodeId>) -> Lowered<Value> {
-        let node = &self.body.nodes()[id];
-        match view_of(self.body, node) {
-            Some(view) => self.value(node.ins[0], &view.after(at), via),
-            None => refuse("a view that is none"),
-        }
-    }
-    /// `via`: the view behind which it is computed.
-    fn node(&mut self, id: NodeId, at: &View, via: Option<NodeId>) -> Lowered<Value> {
-        let node = &self.body.nodes()[id];
-        if let Some(read) = self.fusions.reads.get(&id) {
-            return self.gathered(id, read, at);
-        }
-        if let Some(pieces) = Pieces::of(self.body, node) {
-            return self.piece(id, &pieces, at);
-        }
-        let shape = known_shape(self.body, node.outs[0])?;
-        let mut ins: SmallVec<[Value; 3]> = SmallVec::new();
-        for &x in &node.ins {
-            let view = View::broadcast(&known_shape(self.body, x)?, &shape).after(at);
-            ins.push(self.value(x, &view, via)?);
-        }
-        let made = self.graph.apply(node.op.clone(), &ins)?;
-        Ok(made[0])
-    }
-    /// The piece in which all places lie that are walked over.
-    fn piece(&mut self, id: NodeId, pieces: &Pieces, at: &View) -> Lowered<Value> {
-        let ins = &self.body.nodes()[id].ins;
-        match pieces.holding(at, &self.space) {
-            Ok(Piece::Of(k, view)) => self.value(ins[k], &view.after(at), Some(id)),
-            Ok(Piece::Sum(view)) => {
-                let x = self.value(ins[0], at, Some(id))?;
-                let y = self.value(ins[1], &view.after(at), Some(id))?;
-                Ok(self.graph.add(x, y))
-            }
-            Err((axis, at)) => {
-                self.cut = Some(Cut { axis, at, by: id });
-                refuse("it reads several pieces")
-            }
-        }
-    }
 }

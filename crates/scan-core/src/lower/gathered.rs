@@ -7,16 +7,14 @@
 //! A kernel cannot report an index that lies outside its axis, and reads some element then. So the list looks at the index arrays, which
 //! have memory for that ([`Work::Within`]), before anything that a step makes counts.
 
-use super::fusions::{Leaf, Walk};
-use super::mixed::Planner;
-use super::scan::{Kind, known_shape};
-use super::{Lowered, refuse};
-use crate::ir::op::Gather;
+use super::Lowered;
+use super::extents::known_shape;
+use super::kinds::Kind;
+use super::planner::Planner;
 use crate::ir::{Coord, Graph, Node, NodeId, Op, Value, View};
 use crate::ops::index::Item as At;
 use crate::ops::select::{Selector, index_axis, position};
 use crate::plan::list::{Item, Work};
-use crate::scalar::ElemOp;
 use crate::types::shape::{Extents, broadcast_shapes, count, strides};
 use crate::types::{Array, DType};
 use rustc_hash::FxHashSet;
@@ -29,9 +27,9 @@ const LEAST: usize = 4;
 /// A read by index arrays.
 pub(super) struct Gathered {
     /// Extents of the array.
-    extents: Extents,
+    pub extents: Extents,
     /// The axes that the index arrays name places of, in their order.
-    axes: SmallVec<[usize; 4]>,
+    pub axes: SmallVec<[usize; 4]>,
     /// What the index arrays broadcast to, and the axis of the result with which that begins.
     common: Extents,
     first: usize,
@@ -62,20 +60,20 @@ impl Gathered {
         fits.then_some(Gathered { extents, axes, common, first })
     }
     /// Elements between the first that is read and the last, with both.
-    fn elements(&self) -> usize {
+    pub fn elements(&self) -> usize {
         let steps = strides(&self.extents);
         1 + self.axes.iter().map(|&axis| (self.extents[axis] - 1) * steps[axis]).sum::<usize>()
     }
     /// What numbers of elements are computed in, of such index arrays: in 32 bits where that holds them all, since vectors have no product of wider
     /// integers. Of an index that lies outside the number may be any.
-    fn counted_in(&self, body: &Graph, idxs: &[Value]) -> DType {
+    pub fn counted_in(&self, body: &Graph, idxs: &[Value]) -> DType {
         let steps = strides(&self.extents);
         let multiplied = self.axes.iter().any(|&axis| steps[axis] > 1);
         let narrow = idxs.iter().all(|&v| body.ty(v).dtype.size() <= 4);
         if count(&self.extents) < 1 << 31 && (multiplied || narrow) { DType::I32 } else { DType::I64 }
     }
     /// Where the table of a place of the result begins in the array.
-    fn table(&self) -> View {
+    pub fn table(&self) -> View {
         let rest = (0..self.extents.len()).filter(|axis| !self.axes.contains(axis));
         let mut view = View((0..self.extents.len()).map(|_| Coord::at(0)).collect());
         for (k, axis) in rest.enumerate() {
@@ -84,7 +82,7 @@ impl Gathered {
         view
     }
     /// Which element of an index array of this shape belongs to a place of the result.
-    fn index(&self, shape: &[usize]) -> View {
+    pub fn index(&self, shape: &[usize]) -> View {
         let mut view = View::broadcast(shape, &self.common);
         view.0.iter_mut().for_each(|coord| coord.axis = coord.axis.map(|axis| axis + self.first));
         view
@@ -94,45 +92,6 @@ impl Gathered {
 fn all_inside(index: &Array, extent: usize) -> bool {
     let wide = index.cast(DType::I64);
     wide.as_slice::<i64>().iter().all(|&i| position(i, 0, extent).is_ok())
-}
-
-impl Walk<'_> {
-    /// The element that a read by index arrays gives at a place.
-    pub(super) fn gathered(&mut self, id: NodeId, read: &Gathered, at: &View) -> Lowered<Value> {
-        let node = &self.body.nodes()[id];
-        let table = self.table(node.ins[0], read.elements(), &read.table().after(at), id)?;
-        let steps = strides(&read.extents);
-        let dtype = read.counted_in(self.body, &node.ins[1..]);
-        let mut number: Option<Value> = None;
-        for (&v, &axis) in node.ins[1..].iter().zip(&read.axes) {
-            let index = self.value(v, &read.index(&known_shape(self.body, v)?).after(at), Some(id))?;
-            let far = numbered(&mut self.graph, index, [read.extents[axis], steps[axis]], dtype)?;
-            number = Some(number.map_or(far, |number| self.graph.add(number, far)));
-        }
-        let Some(number) = number else { return refuse("a read by no index") };
-        let number = self.graph.cast(number, DType::I64);
-        let read = Op::Gather(Gather { axes: vec![0] });
-        Ok(self.graph.apply(read, &[table, number])?[0])
-    }
-    /// An array of which so many elements from a place on are read by number.
-    fn table(&mut self, v: Value, elements: usize, view: &View, id: NodeId) -> Lowered<Value> {
-        let leaf = Leaf { value: v, view: view.clone(), via: Some(id), table: Some(elements) };
-        if let Some(known) = self.leaves.iter().position(|l| (l.value, &l.view, l.table) == (v, view, leaf.table)) {
-            return Ok(self.graph.params()[known]);
-        }
-        self.leaf(leaf)
-    }
-}
-
-/// How many elements before it an index, which may count from the end of its axis, says, as an integer of this dtype.
-fn numbered(graph: &mut Graph, index: Value, [extent, step]: [usize; 2], dtype: DType) -> Lowered<Value> {
-    let index = graph.cast(index, dtype);
-    let [zero, extent, step] = [0, extent as i64, step as i64].map(|n| graph.constant(Array::scalar(n).cast(dtype)));
-    let mut elem = |op: ElemOp, ins: &[Value]| graph.apply(Op::Elem(op), ins).map(|outs| outs[0]);
-    let below = elem(ElemOp::Lt, &[index, zero])?;
-    let shifted = elem(ElemOp::Add, &[index, extent])?;
-    let inside = elem(ElemOp::Where, &[below, shifted, index])?;
-    Ok(elem(ElemOp::Mul, &[inside, step])?)
 }
 
 impl Planner<'_> {

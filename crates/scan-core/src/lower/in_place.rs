@@ -6,7 +6,7 @@
 
 use super::fusions::Fusions;
 use super::inner;
-use super::scan::{Kind, Kinds};
+use super::kinds::{Kind, Kinds};
 use crate::ir::{Def, Graph, Keep, Node, NodeId, Op, Scan, StateId, Value};
 use crate::scan::in_place::rows;
 use rustc_hash::{FxHashMap, FxHashSet};

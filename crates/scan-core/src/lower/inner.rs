@@ -1,9 +1,10 @@
 //! Loops in the steps of a loop, as parts of its list: their states and rows lie in the memory of the step.
 
-use super::fusions::{DEEP, known};
-use super::mixed::listed;
+use super::ends::reads_on;
+use super::extents::{BY_VALUES, DEEP, known, known_shape};
+use super::kinds::{Kind, Kinds};
 use super::rooms::roomy;
-use super::scan::{BY_VALUES, Kind, Kinds, known_shape, lower};
+use super::scan::lower;
 use super::{Lowered, refuse};
 use crate::base::{Diagnostic, Id, Result};
 use crate::ir::op::{Index, Join, NativeOp, NativeRef, Outs};
@@ -17,6 +18,9 @@ use std::sync::Arc;
 
 /// Rows of a state of a loop in a step take so many bytes at most.
 const ROWS: usize = 1 << 26;
+
+/// What lowers a loop that stands in so many others to a list, and the sizes of its temporaries: steps of loops in lists are lists again.
+pub(super) type Lists = fn(&Scan, (&[Type], &[Option<Array>], &[Option<i64>]), usize) -> Lowered<(StepList, Vec<usize>)>;
 
 /// A loop in a step, lowered for the extents that it has there. Stands in the graph of the step in the loop's place, what is to be computed
 /// before the loop's first step following its inputs.
@@ -79,7 +83,7 @@ pub(super) fn single(scan: &Scan, id: StateId, level: usize) -> bool {
 
 /// The step with the loops in it lowered that depend on the step, as far as they can be parts of the list. `level`: in so many loops it
 /// stands. Not where the step has effects: such parts may find that the law must run the loop, which would have them twice.
-pub(super) fn found(scan: &Scan, body: &Graph, level: usize) -> Lowered<Graph> {
+pub(super) fn found(scan: &Scan, body: &Graph, level: usize, lists: Lists) -> Lowered<Graph> {
     let rooms = body.nodes().iter().any(|n| roomy(&n.op).is_some());
     if rooms && (level + 1 >= LEVELS || body.whole().impure) {
         return refuse(BY_VALUES);
@@ -89,7 +93,7 @@ pub(super) fn found(scan: &Scan, body: &Graph, level: usize) -> Lowered<Graph> {
     }
     let mut left = FxHashSet::default();
     loop {
-        let (out, made) = lowered(scan, body, level, &left)?;
+        let (out, made) = lowered(scan, body, (level, lists), &left)?;
         // What hung on the step by an extent alone, which is known now, is computed before the first step.
         let kinds = Kinds::new(scan, &out);
         let before: Vec<NodeId> = made.into_iter().filter(|&(_, v)| kinds.of(v) != Kind::Step).map(|(id, _)| id).collect();
@@ -101,7 +105,7 @@ pub(super) fn found(scan: &Scan, body: &Graph, level: usize) -> Lowered<Graph> {
 }
 
 /// As [`found`] says, but for the nodes that are left as they are; with the nodes that were lowered, and their first results.
-fn lowered(scan: &Scan, body: &Graph, level: usize, left: &FxHashSet<NodeId>) -> Lowered<(Graph, Vec<(NodeId, Value)>)> {
+fn lowered(scan: &Scan, body: &Graph, (level, lists): (usize, Lists), left: &FxHashSet<NodeId>) -> Lowered<(Graph, Vec<(NodeId, Value)>)> {
     let mut made = vec![];
     let (mut out, live, uses, kinds) = (Graph::new(), body.needed(body.results()), body.uses(), Kinds::new(scan, body));
     let mut image: FxHashMap<Value, Value> = FxHashMap::default();
@@ -127,10 +131,10 @@ fn lowered(scan: &Scan, body: &Graph, level: usize, left: &FxHashSet<NodeId>) ->
         let counted = || uses[node.outs[node.outs.len() - 1].idx()] > 0;
         let rests = |inner: Inner| Inner { rests: inner.rests && reads_on(body, node), ..inner };
         let inner = match (&node.op, roomy(&node.op)) {
-            (Op::Scan(scan), _) if step => Inner::new(scan, &out, &ins, level, counted(), None).ok().map(rests),
+            (Op::Scan(scan), _) if step => Inner::new(scan, &out, &ins, (level, lists), counted(), None).ok().map(rests),
             (_, Some(_)) if !step => return refuse(BY_VALUES),
             (_, Some(loop_)) => {
-                let inner = Inner::new(&loop_.scan, &out, &ins, level, counted(), Some((loop_.most, loop_.sure)));
+                let inner = Inner::new(&loop_.scan, &out, &ins, (level, lists), counted(), Some((loop_.most, loop_.sure)));
                 Some(inner.or_else(|_| refuse(BY_VALUES))?)
             }
             _ => None,
@@ -150,43 +154,6 @@ fn lowered(scan: &Scan, body: &Graph, level: usize, left: &FxHashSet<NodeId>) ->
     let results: Vec<Value> = body.results().iter().map(|v| image[v]).collect();
     out.set_results(results);
     Ok((out, made))
-}
-
-/// True for an index that begins with the last place of the first axis.
-fn takes_last(body: &Graph, node: &Node) -> bool {
-    let Op::Index(index) = &node.op else { return false };
-    index.pattern.split(',').next() == Some("i") && body.const_value(node.ins[1]).and_then(Array::item_i64) == Some(-1)
-}
-
-/// True where of rows nothing is read but the last one, or of them in reverse the first.
-fn reads_last(body: &Graph, rows: Value) -> bool {
-    let users = |v: Value| body.nodes().iter().filter(move |n| n.ins.contains(&v));
-    let first = |n: &Node| {
-        let Op::Index(index) = &n.op else { return false };
-        let number = body.const_value(*n.ins.get(1).unwrap_or(&n.ins[0])).and_then(Array::item_i64);
-        matches!((index.pattern.split(',').next(), number), (Some("i"), Some(0)) | (Some(":e"), Some(1)))
-    };
-    let last = |n: &Node| {
-        let turned = matches!(&n.op, Op::Flip(flip) if flip.axis == 0) && !body.results().contains(&n.outs[0]);
-        takes_last(body, n) || turned && users(n.outs[0]).all(first)
-    };
-    !body.results().contains(&rows) && users(rows).all(last)
-}
-
-/// True where of each state of a loop nothing is read but the row that it ends with, which is the initial one where no step runs.
-pub(super) fn reads_on(body: &Graph, node: &Node) -> bool {
-    node.op.as_scan().is_some_and(|scan| scan.states.ids().all(|id| reads_end(body, node, scan, id)))
-}
-
-/// The same of one state.
-pub(super) fn reads_end(body: &Graph, node: &Node, scan: &Scan, id: StateId) -> bool {
-    let users = |v: Value| body.nodes().iter().filter(move |n| n.ins.contains(&v));
-    let ends = |n: &Node, ins: [Value; 2]| matches!(n.op, Op::Join(Join { axis: 0 })) && n.ins[..] == ins && reads_last(body, n.outs[0]);
-    let v = node.outs[scan.state_output(id)];
-    let begins = scan.init_input(id).map(|at| node.ins[at]);
-    let read = users(v).next().is_some() || body.results().contains(&v);
-    let fits = |begins: Value| !body.results().contains(&v) && users(v).all(|n| ends(n, [begins, v]));
-    !read || scan.states[id].keep == Keep::Last(1) && begins.is_some_and(fits)
 }
 
 /// A row of arrays that are joined is a row of one of them: the last one of what a loop began with and what it made is what it made.
@@ -213,7 +180,14 @@ fn row_of_joined(g: &mut Graph, op: &Op, ins: &[Value]) -> Option<Result<Value>>
 
 impl Inner {
     /// A loop with such inputs, of which the number of steps that ran is wanted or not, and is at least 1 and at most `most`.
-    fn new(scan: &Arc<Scan>, graph: &Graph, ins: &[Value], level: usize, counted: bool, most: Option<(usize, bool)>) -> Lowered<Inner> {
+    fn new(
+        scan: &Arc<Scan>,
+        graph: &Graph,
+        ins: &[Value],
+        (level, lists): (usize, Lists),
+        counted: bool,
+        most: Option<(usize, bool)>,
+    ) -> Lowered<Inner> {
         let known = known(graph, ins[Scan::N_STEPS], DEEP).and_then(|n| n.item_i64());
         let known = known.map(|n| usize::try_from(n).ok().filter(|&n| n > 0).ok_or(())).transpose().or_else(|()| refuse("no steps"))?;
         let types: Vec<Type> = ins.iter().map(|&v| graph.ty(v).clone()).collect();
@@ -229,7 +203,7 @@ impl Inner {
             let number = graph.const_value(ins[scan.captured_input(id)]).filter(|a| a.rank() == 0 && a.dtype() == DType::I64);
             values[scan.captured_param(id)] = number.cloned();
         }
-        let list = || listed(scan, (&params, &values, &[]), level + 1).map(|(plan, slots)| Form::List(Box::new(plan), slots));
+        let list = || lists(scan, (&params, &values, &[]), level + 1).map(|(plan, slots)| Form::List(Box::new(plan), slots));
         let quicker = |kernel: &LoopKernel| {
             let list = if kernel.is_long() { list().ok()? } else { return None };
             matches!(&list, Form::List(plan, _) if plan.is_quicker(kernel)).then_some(list)

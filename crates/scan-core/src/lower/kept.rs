@@ -7,59 +7,20 @@
 //!                                                      m0 is m2 of r9;  r3 = gather m0[r2] …
 //! ```
 
-use super::nested::{Carries, Inner, by_number, loop_of};
+use super::extents::known_shape;
+use super::nested::{Held, Inner};
 use super::nodes::Lowering;
-use super::prepared::ready;
-use super::rooms::{Guesses, Roomy, with_rooms};
-use super::scan::known_shape;
-use super::tables::{Elements, Table};
-use super::value::Val;
+use super::rooms::Roomy;
+use super::value::{Elements, Table, Val};
 use super::{Lowered, refuse};
-use crate::base::Id;
-use crate::ir::{Graph, Keep, Node, Op, Scan};
+use crate::ir::Node;
 use crate::kernel::{Argument, Bin, Cmp, MemId, Reg};
 use crate::plan::Window;
 use crate::types::DType;
 use crate::types::shape::count;
 
-/// A loop of which nobody knows how many steps it runs has room for the rows of so many. Where it runs more the law runs the loop around.
-const ROOM: usize = 1 << 14;
-
 /// So many bytes at most are one table's.
 const MOST: usize = 1 << 22;
-
-/// A state of a loop: what its steps hand on, and where its rows are kept, if they are.
-pub(super) struct Held {
-    pub window: Window,
-    pub carries: Carries,
-    pub kept: Option<MemId>,
-}
-
-/// True for a loop that keeps the rows of all steps.
-pub(super) fn keeps_rows(node: &Node) -> bool {
-    loop_of(&node.op).is_some_and(|(scan, _)| scan.states.iter().any(|s| s.keep == Keep::All))
-}
-
-/// True where of the rows that a loop keeps nothing is read but elements, by their numbers.
-pub(super) fn by_rows(body: &Graph, node: &Node, scan: &Scan) -> bool {
-    scan.states.ids().all(|id| scan.states[id].keep != Keep::All || by_number(body, node.outs[id.idx()]))
-}
-
-/// The body with room for the rows of loops of which nobody knows how many steps they run; none where there are none, or that cannot be said.
-pub(super) fn with_guesses(body: &Graph) -> Lowered<Option<Graph>> {
-    let live = body.needed(body.results());
-    let open = |node: &Node| matches!(node.op, Op::Scan(_)) && keeps_rows(node) && node.outs.iter().any(|&v| known_shape(body, v).is_err());
-    if !body.nodes().enumerate().any(|(id, node)| live[id.idx()] && open(node)) {
-        return Ok(None);
-    }
-    let mut guesses = Guesses::of(ROOM);
-    loop {
-        let made = with_rooms(body, &[], Some(&mut guesses))?;
-        if made.is_some() || !guesses.more() {
-            return made.map(|body| ready(&body)).transpose();
-        }
-    }
-}
 
 impl Lowering<'_> {
     /// That a loop which was given room for so many steps ended before.

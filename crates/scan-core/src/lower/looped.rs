@@ -1,8 +1,9 @@
 //! Loops in the steps of a loop: where their operands, states and rows lie in the memory of the step around.
 
+use super::extents::known_shape;
 use super::inner::{Form, Inner};
-use super::mixed::Planner;
-use super::scan::known_shape;
+use super::planner::Planner;
+use super::rooms::UNBOUNDED;
 use super::stages::{fills_lanes, stages};
 use super::{Lowered, Refusal};
 use crate::base::Id;
@@ -15,9 +16,6 @@ use crate::plan::{LoopKernel, StepList, Window};
 use crate::types::DType;
 use crate::types::shape::count;
 use std::sync::Arc;
-
-/// A loop whose number of steps nothing bounds runs so many at most.
-pub(super) const UNBOUNDED: usize = if usize::BITS < 64 { 1 << 28 } else { 1 << 40 };
 
 /// Where a loop in a step finds its inputs and keeps its rows.
 struct Around {

@@ -9,11 +9,11 @@
 //! This is what the gradient of a stencil looks like that is written with slices. A walk over such a sum is cut, along each axis, wherever one of
 //! the places begins or ends; with a margin it is one walk. What is computed of a zero of the margin is not used: `a` may be infinite.
 
+use super::extents::known_shape;
 use super::fusions::{CHEAP, elementwise};
 use super::nodes::instructions;
 use super::pieces::{Pieces, too_many};
 use super::rewritten::{Image, rewritten};
-use super::scan::known_shape;
 use super::{Lowered, refuse};
 use crate::base::Id;
 use crate::ir::op::{BroadcastTo, Index, IndexWrite, Write};

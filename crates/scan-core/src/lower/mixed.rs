@@ -3,27 +3,28 @@
 use super::branches;
 use super::dynamic_slice::slices;
 use super::exact::with_sums;
-use super::fused::Root;
+use super::extents::known_shape;
 use super::in_place::Order;
 use super::inner;
+use super::kinds::{Kind, Kinds};
 use super::margins::with_margins;
 use super::moves::{self, Source};
+use super::planner::Planner;
 use super::prepared::{prepared, ready};
 use super::reads_reduced::with_reads_reduced;
 use super::rooms::with_rooms;
-use super::scan::{Kind, Kinds, known_row, known_shape};
 use super::sliced::with_reads_of_whole;
 use super::{Lowered, refuse};
 use crate::base::Span;
 use crate::ir::op::{GatherWrite, IndexWrite, Write};
-use crate::ir::{Graph, Node, NodeId, Op, Scan, StateId, Value};
+use crate::ir::{Node, NodeId, Op, Scan, Value};
 use crate::ops::direct::Direct;
 use crate::ops::select::Selector;
-use crate::plan::list::{At, Item, Place, Run, STEP, Work};
-use crate::plan::{StepList, Window};
+use crate::plan::StepList;
+use crate::plan::list::{At, Item, Place, Run, Work};
 use crate::types::shape::{Extents, count};
 use crate::types::{Array, DType, Type};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashSet;
 
 /// So many runs of elements at most are written one by one where an index names them.
 const PLACED: usize = 64;
@@ -63,7 +64,7 @@ pub(super) fn listed(
     if eager && body.whole().impure {
         return refuse("what only a branch needs may fail beside effects");
     }
-    let body = inner::found(scan, &body, level)?;
+    let body = inner::found(scan, &body, level, listed)?;
     let body = with_sums(&body)?.unwrap_or(body);
     let body = with_reads_of_whole(&body)?.unwrap_or(body);
     let body = with_reads_reduced(scan, &body)?.unwrap_or(body);
@@ -75,81 +76,7 @@ pub(super) fn listed(
     Planner { eager, ..Planner::new(scan, &body, &kinds, level)? }.plan()
 }
 
-/// A step on its way to a list.
-pub(super) struct Planner<'a> {
-    pub(super) scan: &'a Scan,
-    pub(super) body: &'a Graph,
-    pub(super) kinds: &'a Kinds,
-    pub(super) places: FxHashMap<Value, Place>,
-    /// What is computed before the loop.
-    pub(super) roots: Vec<Root>,
-    pub(super) items: Vec<Item>,
-    pub(super) slots: Vec<usize>,
-    pub(super) windows: Vec<Window>,
-    pub(super) rows: FxHashMap<Value, StateId>,
-    /// In so many loops the loop stands.
-    pub(super) level: usize,
-    /// As [`StepList::eager`].
-    pub(super) eager: bool,
-}
-
-impl<'a> Planner<'a> {
-    fn new(scan: &'a Scan, body: &'a Graph, kinds: &'a Kinds, level: usize) -> Lowered<Self> {
-        let mut planner = Planner {
-            scan,
-            body,
-            kinds,
-            places: FxHashMap::default(),
-            roots: vec![],
-            items: vec![],
-            slots: vec![8],
-            windows: vec![],
-            rows: FxHashMap::default(),
-            level,
-            eager: false,
-        };
-        let params = body.params();
-        planner.put(params[Scan::STEP], At::Slot(STEP))?;
-        for id in scan.seqs.ids() {
-            planner.put(params[scan.seq_param(id)], At::Seq(id))?;
-        }
-        for (id, state) in scan.states.enumerate() {
-            let row = known_row(scan, body, id)?;
-            for p in scan.read_params(id).zip(&state.reads) {
-                planner.put(params[p.0], At::Row(id, *p.1))?;
-            }
-            if count(&row) == 0 && !state.reads.is_empty() {
-                return refuse("rows without elements");
-            }
-            planner.windows.push(Window::new(state, row)?);
-        }
-        Ok(planner)
-    }
-
-    fn put(&mut self, v: Value, at: At) -> Lowered<()> {
-        let place = Place::whole(at, known_shape(self.body, v)?, self.body.ty(v).dtype);
-        self.places.insert(v, place);
-        Ok(())
-    }
-    /// A new temporary for a value.
-    pub(super) fn slot(&mut self, v: Value) -> Lowered<Place> {
-        let size = count(&known_shape(self.body, v)?) * self.body.ty(v).dtype.size();
-        self.slots.push(size);
-        self.put(v, At::Slot(self.slots.len() - 1))?;
-        Ok(self.places[&v].clone())
-    }
-    /// Where a value lies; what does not depend on the step is computed before the loop.
-    pub(super) fn place(&mut self, v: Value) -> Lowered<Place> {
-        if let Some(place) = self.places.get(&v) {
-            return Ok(place.clone());
-        }
-        if self.kinds.of(v) == Kind::Step {
-            return refuse("a value that no part of the step makes");
-        }
-        self.roots.push(Root::Of(v));
-        self.put(v, At::Before(self.roots.len() - 1))?;
-        Ok(self.places[&v].clone())
-    }
+impl Planner<'_> {
     /// Where a result of the step lies: apart from the rows that other results may be written to.
     fn kept(&mut self, v: Value) -> Lowered<Place> {
         let place = self.place(v)?;
@@ -164,10 +91,6 @@ impl<'a> Planner<'a> {
         self.items.push(Item { work, ins: vec![place], outs: vec![out.clone()], span: Span::NONE });
         Ok(out)
     }
-    pub(super) fn places(&mut self, values: &[Value]) -> Lowered<Vec<Place>> {
-        values.iter().map(|&v| self.place(v)).collect()
-    }
-
     fn plan(mut self) -> Lowered<(StepList, Vec<usize>)> {
         let (body, kinds, scan) = (self.body, self.kinds, self.scan);
         let (fusions, mut schedules) = self.fused()?;

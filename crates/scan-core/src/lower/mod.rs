@@ -6,12 +6,15 @@ mod arena;
 mod axes;
 mod blocks;
 mod branches;
+mod by_number;
 mod coalesce;
 mod copies;
 pub mod cost;
 mod cuts;
 pub(crate) mod dynamic_slice;
+mod ends;
 mod exact;
+mod extents;
 pub mod feet;
 mod forms;
 mod fused;
@@ -23,26 +26,33 @@ pub mod heads;
 mod in_place;
 pub(crate) mod inner;
 mod kept;
+mod kinds;
 mod lengths;
 mod looped;
 mod margins;
 mod matrices;
 pub mod mixed;
 mod moves;
+mod nestable;
 mod nested;
 mod nodes;
+mod pass;
 mod passes;
 mod picks;
 mod pieces;
+mod planner;
 mod prepared;
 mod products;
 mod reads_reduced;
 mod reductions;
+mod refusal;
 pub mod regions;
 mod rewritten;
 mod rooms;
+mod roots;
 mod rows;
 mod rowwise;
+mod scalars;
 pub mod scan;
 mod schedule;
 mod siblings;
@@ -55,26 +65,12 @@ mod sums;
 mod tables;
 mod value;
 mod votes;
+mod walk;
 mod window;
 
-use crate::base::Diagnostic;
+pub use extents::{BY_VALUES, CHANGES};
 pub use nodes::{Lowering, expressible};
+pub use refusal::Refusal;
+pub(crate) use refusal::{Lowered, refuse};
 pub use spelled::spelled;
 pub use value::{Layout, Val};
-
-/// Why something is not compiled, in words for `explain`.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Refusal(pub String);
-
-impl From<Box<Diagnostic>> for Refusal {
-    fn from(e: Box<Diagnostic>) -> Refusal {
-        Refusal(e.title.clone())
-    }
-}
-
-pub(crate) type Lowered<T> = Result<T, Refusal>;
-
-/// A refusal.
-pub(crate) fn refuse<T>(why: impl Into<String>) -> Lowered<T> {
-    Err(Refusal(why.into()))
-}

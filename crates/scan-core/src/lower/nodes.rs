@@ -1,6 +1,6 @@
 //! Nodes of a graph of known extents, one after the other, as instructions of a kernel.
 
-use super::scan::known_shape;
+use super::extents::known_shape;
 use super::value::{Layout, Val, bits_of, lanes_of};
 use super::{Lowered, refuse};
 use crate::base::Span;

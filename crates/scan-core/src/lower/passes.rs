@@ -1,9 +1,9 @@
 //! The kernels of a fusion whose axes have been chosen.
 
 use super::copies::{Copies, Given, Kerneled};
-use super::fusions::{Fold, Fusion};
+use super::fusions::Fold;
 use super::nodes::Lowering;
-use super::schedule::{Axes, By, Of, Pass};
+use super::pass::{By, Of, Pass, Plan};
 use super::value::Layout;
 use super::{Lowered, refuse};
 use crate::ir::Graph;
@@ -26,14 +26,6 @@ pub(super) const BLOCK: usize = 256;
 /// Rows of partial results of a reduced axis.
 const ROW: usize = 32;
 
-/// A schedule in the making.
-pub(super) struct Plan<'a> {
-    pub fusion: &'a Fusion,
-    pub axes: &'a Axes,
-    pub passes: Vec<Pass>,
-    pub temporaries: Vec<(DType, usize)>,
-}
-
 /// How a pass walks: its lanes, steps, and the axes around, outermost first.
 pub(super) struct Loops {
     pub lanes: usize,
@@ -42,29 +34,7 @@ pub(super) struct Loops {
     pub outer: Vec<usize>,
 }
 
-impl<'a> Plan<'a> {
-    /// Nothing planned yet.
-    pub fn new(fusion: &'a Fusion, axes: &'a Axes) -> Plan<'a> {
-        Plan { fusion, axes, passes: vec![], temporaries: vec![] }
-    }
-    pub fn stride(&self, operand: usize, axis: Option<usize>) -> isize {
-        axis.map_or(0, |axis| self.axes.operands[operand].1[axis])
-    }
-    fn extent(&self, axis: Option<usize>) -> usize {
-        axis.map_or(1, |axis| self.axes.extents[axis])
-    }
-    /// All axes but some, outermost first.
-    pub fn others(&self, not: &[Option<usize>]) -> Vec<usize> {
-        (0..self.axes.extents.len()).filter(|&a| !not.contains(&Some(a))).collect()
-    }
-    pub fn along_axes(&self, operand: usize, axes: &[usize]) -> Vec<isize> {
-        axes.iter().map(|&a| self.axes.operands[operand].1[a]).collect()
-    }
-    pub fn temporary(&mut self, dtype: DType, n: usize) -> Of {
-        self.temporaries.push((dtype, n));
-        Of::Temporary(self.temporaries.len() - 1)
-    }
-
+impl Plan<'_> {
     /// Results of places.
     pub fn map(&mut self, lanes: Option<usize>) -> Lowered<()> {
         let steps = lanes.unwrap_or(self.axes.extents.len()).checked_sub(1);
@@ -80,9 +50,6 @@ impl<'a> Plan<'a> {
         let loops = Loops { lanes: self.extent(lanes), steps: self.extent(steps), first: 0, outer: self.extents(&outer) };
         self.push(k, loops, vec![]);
         Ok(())
-    }
-    pub fn extents(&self, axes: &[usize]) -> Vec<usize> {
-        axes.iter().map(|&a| self.axes.extents[a]).collect()
     }
 
     /// Reductions with these lanes.

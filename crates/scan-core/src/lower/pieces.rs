@@ -1,16 +1,13 @@
 //! Arrays that are put together of others along an axis, read by fusions where they lie: what is walked over is cut where one piece ends
 //! and the next begins.
 
-use super::fusions::{DEEP, Use, known};
-use super::scan::known_shape;
+use super::extents::{DEEP, known, known_shape};
 use crate::ir::op::{Index, IndexWrite, Write};
-use crate::ir::{Coord, Graph, Node, NodeId, Op, Value, View, Viewed};
+use crate::ir::{Coord, Graph, Node, Op, Value, View, Viewed};
 use crate::ops::select::Selector;
 use crate::types::shape::count;
 use crate::types::{Array, DType, Extents};
-use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
-use std::collections::{BTreeMap, BTreeSet};
 
 /// Pieces of fewer elements each are copied: the call of a kernel costs more.
 const ELEMENTS: usize = 16;
@@ -156,32 +153,6 @@ const PART: usize = 512;
 /// True where a walk over so much falls into too many parts.
 pub(super) fn too_many(parts: usize, whole: &[usize]) -> bool {
     parts > PARTS || parts > FEW_PARTS && count(whole) < parts * PART
-}
-
-/// True where walks read the pieces of an array where they lie: where they fall into few parts, and hardly any of few lanes.
-pub(super) fn in_pieces(pieces: &Pieces, whole: &[usize], uses: &[Use], spaces: &FxHashMap<NodeId, Extents>) -> bool {
-    let mut cuts: BTreeMap<NodeId, BTreeSet<(usize, usize)>> = BTreeMap::new();
-    for (root, view, _) in uses {
-        cuts.entry(*root).or_default().extend(pieces.cuts(view, &spaces[root]));
-    }
-    let along = |of: &BTreeSet<(usize, usize)>, axis: usize| 1 + of.iter().filter(|cut| cut.0 == axis).count();
-    // One less for each walk but the first.
-    let parts = |(root, of): (&NodeId, _)| (0..spaces[root].len()).map(|axis| along(of, axis)).product::<usize>() - 1;
-    let parts = 1 + cuts.iter().map(parts).sum::<usize>();
-    let slivers = cuts.iter().any(|(root, of)| slivers(&spaces[root], of));
-    !too_many(parts, whole) && !slivers
-}
-
-/// Elements of a vector, more or less.
-const VECTOR: usize = 8;
-
-/// True where cuts along the last axis of a walk double its vectors.
-fn slivers(space: &[usize], cuts: &BTreeSet<(usize, usize)>) -> bool {
-    let Some((axis, &n)) = space.iter().enumerate().next_back() else { return false };
-    let mut begin = 0;
-    let ends = cuts.iter().filter(|cut| cut.0 == axis).map(|cut| cut.1).chain([n]);
-    let vectors: usize = ends.map(|end| (end - std::mem::replace(&mut begin, end)).div_ceil(VECTOR)).sum();
-    vectors >= 2 * n.div_ceil(VECTOR) && n > VECTOR && space.len() > 1
 }
 
 /// The axis of the walk and the first place along it where a coordinate leaves the range that it begins in.

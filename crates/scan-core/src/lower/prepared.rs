@@ -2,8 +2,8 @@
 
 use super::axes::together;
 use super::dynamic_slice;
+use super::extents::known_shape;
 use super::lengths::length;
-use super::scan::known_shape;
 use super::{Lowered, refuse};
 use crate::ir::op::BroadcastTo;
 use crate::ir::{EvalCx, Graph, Node, Op, Scan, Value};

@@ -1,7 +1,7 @@
 //! Products of matrices, and of stacks of them, as parts of a list.
 
 use super::Lowered;
-use super::mixed::Planner;
+use super::planner::Planner;
 use crate::ir::{NodeId, Op};
 use crate::ops::direct::Direct;
 use crate::plan::list::{Item, Place, Work};
@@ -40,7 +40,7 @@ impl Planner<'_> {
         let node = &self.body.nodes()[id];
         let batch = |shape: &[usize]| Extents::from_slice(&shape[..shape.len().saturating_sub(2)]);
         let (left, right) = (batch(&ins[0].shape), batch(&ins[1].shape));
-        let shape = super::scan::known_shape(self.body, node.outs[0])?;
+        let shape = super::extents::known_shape(self.body, node.outs[0])?;
         let all = Extents::from_slice(&shape[..shape.len() - 1 - usize::from(ins[0].shape.len() > 1)]);
         let shapes: Vec<&[usize]> = ins.iter().map(|p| &p.shape[..]).collect();
         let wide = self.body.ty(node.outs[0]).dtype == crate::types::DType::F64;

@@ -11,8 +11,9 @@
 //! The second is a reduction of rows side by side, which kernels make for many elements at a time.
 
 use super::Lowered;
+use super::extents::known_shape;
+use super::kinds::{Kind, Kinds};
 use super::rewritten::rewritten;
-use super::scan::{Kind, Kinds, known_shape};
 use crate::base::Id;
 use crate::ir::op::{Gather, Reduce, ReduceKind, Transpose};
 use crate::ir::{Graph, Node, Op, Scan, Value};

@@ -9,10 +9,12 @@
 //! Which axis of a value numbers the rows follows from where those of the inputs are: of what computes the op knows
 //! ([`Op::mapped_axis`](crate::ir::Op::mapped_axis)), of what only moves elements each element is traced to where it comes from.
 
+use super::extents::{known_row, known_shape};
+use super::kinds::{Kind, Kinds};
 use super::moves::{Source, sources};
 use super::nodes::{Lowering, MOST};
 use super::picks::{LOOKED_AT, at_places, named, spot_of};
-use super::scan::{Kind, Kinds, SCALARS, known_row, known_shape};
+use super::scalars::SCALARS;
 use super::value::{Layout, Val, bits_of};
 use super::{Lowered, refuse};
 use crate::ir::op::Write;
@@ -155,7 +157,7 @@ impl Lowering<'_> {
         let out = known_shape(self.graph(), node.outs[0])?;
         let (from, shape) = self.traced(&node.op, &node.ins, &moved)?;
         if shape != out {
-            return refuse(super::scan::BY_VALUES);
+            return refuse(super::extents::BY_VALUES);
         }
         let ins: Vec<(&[usize], Option<usize>)> = moved.iter().map(|&i| (&full[i][..], self.row_axes[node.ins[i].0 as usize])).collect();
         let origins = origins(from, &ins);
@@ -194,7 +196,7 @@ impl Lowering<'_> {
     pub(super) fn picked_rows(&mut self, node: &Node) -> Lowered<Vec<Reg>> {
         let picks = self.row_picks(&node.op, node.ins[0], &node.ins[1..])?;
         if picks.shape != known_shape(self.graph(), node.outs[0])? {
-            return refuse(super::scan::BY_VALUES);
+            return refuse(super::extents::BY_VALUES);
         }
         self.row_axes[node.outs[0].0 as usize] = picks.axis;
         let regs = self.regs(node.ins[0])?;

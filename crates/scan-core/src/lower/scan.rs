@@ -1,27 +1,27 @@
 //! A loop as one kernel: states in registers, sequences by moving pointers, everything that does not change computed before.
 
-use super::dynamic_slice::{self, reads_by_index};
-use super::kept::keeps_rows;
-use super::nested::{needs_extents_alone, picks, with_loops};
+use super::by_number::keeps_rows;
+use super::dynamic_slice;
+use super::extents::{known_row, known_shape};
+use super::kinds::{Kind, Kinds};
+use super::nestable::with_loops;
 use super::nodes::Lowering;
-use super::picks::LOOKED_AT;
-pub(super) use super::prepared::prepared;
-use super::rows::{is_small, own_rows, row_counts};
-use super::tables::{Elements, OpenTable, Table, Tables};
-use super::value::{Layout, Val};
+use super::prepared::prepared;
+use super::rows::{is_small, row_counts};
+use super::scalars::{SCALARS, scalars};
+use super::tables::{OpenTable, Tables};
+use super::value::{Elements, Layout, Table, Val};
 use super::votes::voted;
 use super::window::{Mems, Open, known_stride};
 use super::{Lowered, Refusal, refuse};
-use crate::ir::{Graph, Node, Op, Scan, StateId, Value};
+use crate::ir::{Graph, Op, Scan, Value};
 use crate::kernel::{Bin, Builder, Kernel, Lane, Reg, Un};
 use crate::plan::Window;
 use crate::plan::kernel::{LoopKernel, Place};
 use crate::plan::votes::Quorum;
-use crate::scalar::ElemOp;
-use crate::scan::retype::{specialised, state_row};
+use crate::scan::retype::specialised;
 use crate::types::shape::{Extents, count};
 use crate::types::{Array, DType, Type};
-use rustc_hash::FxHashSet;
 
 /// A loop for body parameters of these types, all extents known, of which some have a value. Whether it stops may be told by what its lanes
 /// say, where whoever runs it counts that.
@@ -84,27 +84,6 @@ fn by_lanes(scan: &Scan, body: &Graph, kinds: &Kinds, largest: usize, quorum: Op
     }
     why.map_or_else(|| refuse("no lanes"), Err)
 }
-
-/// Elements that a step computes, or is given, but for those of tables. What only moves elements costs nothing where they are scalars.
-pub(super) fn scalars(body: &Graph, kinds: &Kinds, tables: &Tables) -> Lowered<usize> {
-    let size = |v: Value| match kinds.of(v) == Kind::Step && !tables.holds(v) {
-        true => known_shape(body, v).map(|s| count(&s)),
-        false => Ok(0),
-    };
-    let params: usize = body.params().iter().map(|&v| size(v)).sum::<Lowered<_>>()?;
-    let made = kinds.nodes(body).map(|node| match &node.op {
-        _ if keeps_rows(node) => Ok(node.outs.iter().filter(|&&v| body.ty(v).rank() == 0).count()),
-        Op::IndexWrite(_) | Op::GatherWrite(_) if kinds.of(node.outs[0]) == Kind::Step => known_shape(body, node.ins[1]).map(|s| count(&s)),
-        op if op.moved(node.ins.len()).is_some() => Ok(0),
-        _ => node.outs.iter().map(|&v| size(v)).sum(),
-    });
-    Ok(params + made.sum::<Lowered<usize>>()?)
-}
-
-/// Arrays of so few elements are no tables.
-pub(super) const SMALL_TABLE: usize = 8;
-/// So many scalars at most are kept one by one.
-pub(super) const SCALARS: usize = 1500;
 
 fn build(scan: &Scan, body: &Graph, kinds: &Kinds, layout: Layout, tables: &Tables, quorum: Option<Quorum>) -> Lowered<LoopKernel> {
     let mut lowering = Lowering::new(body, layout);
@@ -228,138 +207,6 @@ fn load(lowering: &mut Lowering, mems: &mut Mems, v: Value, stride: Option<i32>,
         regs.push(lowering.builder.load(mem));
     }
     lowering.given(v, regs)
-}
-
-pub(super) fn known_shape(graph: &Graph, v: Value) -> Lowered<Extents> {
-    let dims: Option<Extents> = graph.ty(v).dims.iter().map(|d| d.value()).collect();
-    dims.map_or_else(|| refuse(BY_VALUES), Ok)
-}
-
-/// Why a loop is left to the evaluator, unless the extent depends on what the loop is given.
-pub const BY_VALUES: &str = "an extent that depends on values";
-/// Why a loop is left to the evaluator, which reports it.
-pub const CHANGES: &str = "a state whose shape changes";
-
-/// Extents of a state's rows: of those that a step reads and of those that it writes. Where they differ the evaluator reports it.
-pub(super) fn known_row(scan: &Scan, body: &Graph, id: StateId) -> Lowered<Extents> {
-    let written = scan.write_results(id).map(|at| body.results()[at]);
-    let rows: Vec<Value> = scan.read_params(id).map(|p| body.params()[p]).chain(written).collect();
-    let shapes = rows.iter().map(|&v| known_shape(body, v)).collect::<Lowered<Vec<Extents>>>()?;
-    match (state_row(rows.iter().map(|&v| body.ty(v))), shapes.into_iter().next()) {
-        (_, None) => refuse("a state that is never written"),
-        (Some(_), Some(row)) => Ok(row),
-        (None, _) => refuse(CHANGES),
-    }
-}
-
-/// What the values of a body depend on.
-pub(super) struct Kinds {
-    kind: Vec<Kind>,
-    live: Vec<bool>,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Kind {
-    /// On nothing but extents.
-    Known,
-    /// On captured values.
-    Before,
-    /// On the step.
-    Step,
-}
-
-impl Kinds {
-    pub(super) fn new(scan: &Scan, body: &Graph) -> Kinds {
-        let mut kind = vec![Kind::Step; body.n_values()];
-        for id in scan.captured.ids() {
-            kind[body.params()[scan.captured_param(id)].0 as usize] = Kind::Before;
-        }
-        for node in body.nodes().iter() {
-            let worst = match &node.op {
-                Op::DimOf(dim) if body.ty(node.ins[0]).dims[dim.axis].value().is_some() => Kind::Known,
-                _ => node.ins.iter().map(|v| kind[v.0 as usize]).max().unwrap_or(Kind::Known),
-            };
-            node.outs.iter().for_each(|v| kind[v.0 as usize] = worst);
-        }
-        Kinds { kind, live: body.needed(body.results()) }
-    }
-    pub(super) fn of(&self, v: Value) -> Kind {
-        self.kind[v.0 as usize]
-    }
-    pub(super) fn nodes<'a>(&'a self, body: &'a Graph) -> impl Iterator<Item = &'a Node> {
-        body.nodes().enumerate().filter(|(id, _)| self.live[id.0 as usize]).map(|n| n.1)
-    }
-    /// Refuses what must run step by step, and what may not run before the loop.
-    pub(super) fn check(&self, body: &Graph) -> Lowered<()> {
-        let lazy = self.nodes(body).any(|n| matches!(n.op, Op::IfElse(_)));
-        for node in self.nodes(body) {
-            let step = node.outs.iter().any(|&v| self.of(v) == Kind::Step);
-            match &node.op {
-                Op::Extern(e) if step || !e.0.pure() => return refuse(format!("it calls `{}`", e.0.key())),
-                op if lazy && !step && op.def().can_fail() => return refuse(format!("`{}` may fail in a branch not taken", op.name())),
-                _ => {}
-            }
-        }
-        Ok(())
-    }
-    /// An array that does not change within a step and of which nothing but some elements are read, by numbers that steps compute: it stays
-    /// in memory. Of small ones all elements are loaded.
-    pub(super) fn tabled(&self, body: &Graph, layout: Layout, v: Value) -> bool {
-        let large = known_shape(body, v).is_ok_and(|shape| count(&shape) > SMALL_TABLE);
-        let by_row = known_shape(body, v).is_ok_and(|shape| layout.row_axis(&shape).is_some());
-        if !layout.by_element() || by_row || !large || body.results().contains(&v) {
-            return false;
-        }
-        let mut by_number = false;
-        for node in self.nodes(body).filter(|n| n.ins.contains(&v) && n.outs.iter().any(|&out| self.of(out) == Kind::Step)) {
-            let picks = picks(node, v);
-            if !picks && !needs_extents_alone(node, v) {
-                return false;
-            }
-            let computed = || !reads_by_index(&node.op) || node.ins[1..].iter().any(|&i| body.const_value(i).is_none());
-            by_number |= picks && computed();
-        }
-        by_number
-    }
-    /// True for integers that steps use to name elements, and for nothing else.
-    fn is_index(&self, body: &Graph, v: Value) -> bool {
-        let names = |n: &Node, k: usize| k > 0 && reads_by_index(&n.op) || k > 1 && n.op.writes();
-        let mut uses = self.nodes(body).flat_map(|n| n.ins.iter().enumerate().map(move |(k, &x)| (n, k, x))).filter(|u| u.2 == v);
-        uses.all(|(n, k, _)| names(n, k))
-    }
-    /// Values computed before the loop that the step uses.
-    pub(super) fn roots(&self, body: &Graph, layout: Layout) -> Vec<Value> {
-        let spread = |v: Value| match layout {
-            Layout::Elements => body.const_value(v).is_some() && self.tabled(body, layout, v),
-            Layout::Lanes(_) => body.const_value(v).is_some_and(|a| !is_uniform(a)),
-            Layout::Rows(_) => {
-                // Of fewer constants one is chosen sooner than it is read.
-                let apart = |a: &Array| own_rows(a, layout) || a.len() > LOOKED_AT && self.tabled(body, layout, v);
-                body.const_value(v).is_some_and(apart) && !self.is_index(body, v)
-            }
-        };
-        let mut seen = FxHashSet::default();
-        let mut roots = vec![];
-        let steps = self.nodes(body).filter(|n| n.outs.iter().any(|&v| self.of(v) == Kind::Step || within(body, layout, v)));
-        for v in steps.flat_map(|n| n.ins.iter().copied()).chain(body.results().iter().copied()) {
-            if seen.insert(v) && (self.of(v) == Kind::Before && !within(body, layout, v) || spread(v)) {
-                roots.push(v);
-            }
-        }
-        roots
-    }
-}
-
-/// A number that an instruction of the kernel makes faster than a node makes it before the loop; engines do that before the first step.
-fn within(body: &Graph, layout: Layout, v: Value) -> bool {
-    let crate::ir::Def::Out(id, _) = body.def(v) else { return false };
-    let cheap = matches!(body.nodes()[id].op, Op::Elem(ElemOp::Neg | ElemOp::Add | ElemOp::Sub | ElemOp::Mul));
-    layout == Layout::Elements && cheap && body.ty(v).rank() == 0 && body.ty(v).dtype.is_float()
-}
-
-fn is_uniform(a: &Array) -> bool {
-    let bits = a.bits();
-    bits.iter().all(|b| *b == bits[0])
 }
 
 /// Numbers of elements of the values that depend on the step.

@@ -4,9 +4,10 @@
 //! and short ones to one number in any case.
 
 use super::fused::Schedules;
-use super::fusions::{Folds, Fusion, LEAVES, Leaf};
-use super::mixed::Planner;
+use super::fusions::{Folds, Fusion, Leaf};
+use super::planner::Planner;
 use super::schedule::Schedule;
+use super::walk::LEAVES;
 use crate::ir::{Graph, NodeId, Value, View};
 use crate::types::shape::count;
 use rustc_hash::FxHashMap;

@@ -9,8 +9,8 @@
 //! Whatever else a branch needs is computed in any case, where the step is a kernel; what a loop in it finds is not taken then.
 
 use super::Lowered;
-use super::looped::UNBOUNDED;
-use super::scan::{Kind, Kinds};
+use super::kinds::{Kind, Kinds};
+use super::rooms::UNBOUNDED;
 use crate::base::Id;
 use crate::ir::needs::{At, Needs};
 use crate::ir::{Def, Graph, Node, NodeId, Op, Scan, Value};

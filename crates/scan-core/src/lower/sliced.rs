@@ -6,9 +6,9 @@
 //! ```
 
 use super::Lowered;
+use super::extents::known_shape;
 use super::fusions::view_of;
 use super::rewritten::rewritten;
-use super::scan::known_shape;
 use crate::ir::op::{Gather, Index};
 use crate::ir::{Coord, Graph, Node, Op, Value};
 use crate::types::shape::count;

@@ -8,10 +8,11 @@
 //!
 //! Within a step, what is read after a write is chosen by number: what was written there, else what the step before left.
 
-use super::nested::{needs_extents_alone, picks};
+use super::by_number::{needs_extents_alone, picks};
+use super::extents::{known_row, known_shape};
+use super::kinds::{Kind, Kinds};
 use super::nodes::Lowering;
-use super::scan::{Kind, Kinds, SMALL_TABLE, known_row, known_shape};
-use super::value::Val;
+use super::value::{Elements, Table, Val};
 use super::window::Mems;
 use super::{Lowered, refuse};
 use crate::ir::op::Write;
@@ -23,28 +24,10 @@ use crate::scalar::ElemOp;
 use crate::types::shape::{broadcast_positions, count};
 use rustc_hash::FxHashSet;
 
+/// Arrays of so few elements are no tables.
+pub(super) const SMALL_TABLE: usize = 8;
 /// A step writes so many elements of a state at most: each of them is looked at by whatever is read afterwards.
 const WRITES: usize = 16;
-
-/// Where the elements of a table lie.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Elements {
-    /// In an operand.
-    Operand(MemId),
-    /// In what a loop of the step left in memory of its own.
-    Left(Reg, MemId),
-}
-
-/// An array in memory of which elements are read by their numbers.
-#[derive(Clone, Debug)]
-pub struct Table {
-    /// Where they lie.
-    pub elements: Elements,
-    /// What the step has written so far: the number of the element, and its value.
-    pub writes: Vec<(Reg, Reg)>,
-    /// The numbers by which it is read are known to be those of elements.
-    pub within: bool,
-}
 
 /// The states of a loop that are tables.
 #[derive(Default)]

@@ -1,8 +1,7 @@
-//! Values of a graph as scalars of a kernel.
+//! Values of a graph as scalars of a kernel, or arrays that it reads by number.
 
-use super::tables::Table;
 use super::{Lowered, refuse};
-use crate::kernel::{Lane, Reg};
+use crate::kernel::{Lane, MemId, Reg};
 use crate::types::shape::{broadcast_positions, count};
 use crate::types::{Array, Extents};
 
@@ -55,6 +54,26 @@ impl Layout {
             }
         }
     }
+}
+
+/// Where the elements of a table lie.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Elements {
+    /// In an operand.
+    Operand(MemId),
+    /// In what a loop of the step left in memory of its own.
+    Left(Reg, MemId),
+}
+
+/// An array in memory of which elements are read by their numbers.
+#[derive(Clone, Debug)]
+pub struct Table {
+    /// Where they lie.
+    pub elements: Elements,
+    /// What the step has written so far: the number of the element, and its value.
+    pub writes: Vec<(Reg, Reg)>,
+    /// The numbers by which it is read are known to be those of elements.
+    pub within: bool,
 }
 
 /// A value of the graph under construction.

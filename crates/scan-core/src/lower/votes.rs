@@ -7,8 +7,8 @@
 //! until n > 9 or any(x > 1)     each lane: n > 9 or x > 1   where one says so
 //! ```
 
+use super::extents::known_shape;
 use super::nodes::Lowering;
-use super::scan::known_shape;
 use super::value::Layout;
 use super::window::Mems;
 use super::{Lowered, refuse};

@@ -1,5 +1,7 @@
 //! The rules of the house that no compiler checks.
 
+mod circles;
+
 use crate::sources::{files, read, root, short};
 use std::collections::BTreeSet;
 

@@ -1,6 +1,6 @@
 //! Which operands of a nest have elements in common.
 
-use super::mixed::Piece;
+use super::piece::Piece;
 use crate::backend::gpu::launch::ahead;
 use crate::kernel::nest::Use;
 use crate::kernel::{MemId, Nest};

@@ -1,50 +1,30 @@
-//! Parts of a step with their operands, found once for all steps in which no memory moves.
+//! Parts of a step with their operands, and loops of such parts: found once for all steps in which no memory moves.
 
+use super::halt::Halt;
 use super::indexed::{ByArrays, Given, Named, read, within, write};
 use super::kernels::{Either, KernelRun};
 use super::memories::Memories;
-use super::mixed::{Part, Piece, Turned};
-use super::nested::{ForRun, LoopRun};
+use super::moves::{Turned, added, moved, multiplied, read_runs, turned};
+use super::nested::{Counted, LoopRun, counted, tell};
+use super::piece::{Part, Piece};
 use super::strided::Strided;
-use crate::backend::cpu::{Operand, Spot, Steps, array_at, clear, copy, gather, integer_at, turn, with_inputs, with_slices, write_array};
+use crate::backend::cpu::{Operand, Spot, Steps, array_at, copy, integer_at, truth_at, with_inputs, with_slices, write_array};
 use crate::base::clock::Instant;
 use crate::base::{Diagnostic, Result, Span};
 use crate::eval::{blame, in_loop};
 use crate::ir::op::{Outs, Write};
 use crate::ir::{EvalCx, Op};
 use crate::ops::direct::Direct;
-use crate::ops::matmul::Product;
-use crate::ops::select::{ByIntegers, Number, Runs, Selector, write_run, write_runs};
+use crate::ops::select::{ByIntegers, Runs, Selector, write_runs};
 use crate::ops::softmax::Scratch;
-use crate::plan::list::{At, Place, Run, Slice};
-use crate::scan::step::timed_as;
+use crate::plan::list::{At, InnerList, Place, Run, Slice};
+use crate::scan::step::{in_step, timed_as};
 use crate::types::shape::count;
 use crate::types::{Array, DType, memory};
 use rustc_hash::FxBuildHasher;
 use smallvec::SmallVec;
 use std::cell::{Cell, OnceCell};
 use std::hash::BuildHasher;
-
-/// Why a step did not come to its end.
-pub(super) enum Halt {
-    /// What an op reports.
-    Failed(Box<Diagnostic>),
-    /// A guard does not hold: the loop is left to the law.
-    Refused,
-}
-
-impl From<Box<Diagnostic>> for Halt {
-    fn from(e: Box<Diagnostic>) -> Halt {
-        Halt::Failed(e)
-    }
-}
-
-impl Halt {
-    /// An error with what `add` adds to it.
-    pub(super) fn map(self, add: impl FnOnce(Box<Diagnostic>) -> Box<Diagnostic>) -> Halt {
-        if let Halt::Failed(e) = self { Halt::Failed(add(e)) } else { self }
-    }
-}
 
 /// A part with its operands.
 pub(super) struct Bound<'a> {
@@ -383,63 +363,66 @@ impl Kept {
     }
 }
 
-/// Copies runs to one place after the other.
-#[inline(never)]
-fn read_runs(found: &Runs, from: &Operand, to: &Operand, size: usize) {
-    match *found {
-        Runs { run: 1, count, step, .. } if count > 0 => gather(from, to, count, (step * size) as isize, size),
-        Runs { run, count, step, .. } => (0..count).for_each(|k| {
-            let from = Operand { offset: from.offset + k * step * size, ..*from };
-            copy(&from, &Operand { offset: to.offset + k * run * size, ..*to }, run * size);
-        }),
-    }
+/// A loop in a step whose step is a list.
+struct ForRun<'a> {
+    name: Option<&'a str>,
+    /// How deep it stands.
+    level: usize,
+    count: Counted<'a>,
+    parts: Vec<Bound<'a>>,
+    writes: SmallVec<[([Spot<'a>; 2], usize); 4]>,
+    stop: Option<(Spot<'a>, DType)>,
+    /// Where steps read their number.
+    step: Spot<'a>,
+    /// Where it tells how many steps it ran.
+    ran: Option<Spot<'a>>,
 }
 
-fn multiplied(cx: &mut EvalCx, dtype: DType, spots: &[Spot], extents: [usize; 3], k: &Steps) -> Result<()> {
-    let now = [spots[0].at(k), spots[1].at(k), spots[spots.len() - 1].at(k)];
-    let operands = [&now[0], &now[1], &now[2]];
-    let mut run = || if dtype == DType::F32 { multiply::<f32>(cx, operands, extents) } else { multiply::<f64>(cx, operands, extents) };
-    // Large products take memory of their own.
-    if extents.iter().product::<usize>() <= SMALL { run() } else { memory::given(|| "`matmul`".into(), run) }
-}
-
-/// Products of so few multiplications take no memory.
-const SMALL: usize = 1 << 12;
-
-fn multiply<T: Product>(cx: &mut EvalCx, operands: [&Operand; 3], [m, k, n]: [usize; 3]) -> Result<()> {
-    with_slices::<T, _>(operands, [m * k, k * n, m * n], |a, b, c| T::multiply_in(cx, [m, k, n], a, b, c))
-}
-
-/// Adds elements, or one to all where the run does not go on.
-fn added<T: Number>(run: &Run, from: &Operand, to: &Operand) {
-    let size = size_of::<T>();
-    let from = Operand { offset: from.offset + run.from * size, ..*from };
-    let to = Operand { offset: to.offset + run.to * size, ..*to };
-    let n = if run.step == 0 { 1 } else { run.n };
-    with_slices::<T, _>([&from, &from, &to], [n, n, run.n], |y, _, x| match run.step {
-        0 => x.chunks_mut(1).for_each(|x| write_run(x, y, Write::Inc)),
-        _ => write_run(x, y, Write::Inc),
-    });
-}
-
-/// The last operand is the result.
-fn turned(matrix: &Turned, spots: &[Spot], k: &Steps, size: usize) {
-    let (from, to) = (spots[matrix.input].at(k), spots[spots.len() - 1].at(k));
-    let from = Operand { offset: from.offset + matrix.from * size, ..from };
-    let to = Operand { offset: to.offset + matrix.to * size, ..to };
-    turn(&from, &to, matrix.extents, matrix.step * size, size);
-}
-
-/// The last operand is the result.
-pub(super) fn moved(run: &Run, spots: &[Spot], k: &Steps, size: usize) {
-    let out = spots[spots.len() - 1].at(k);
-    let to = Operand { offset: out.offset + run.to * size, ..out };
-    match run.input {
-        Some(i) => {
-            let from = spots[i].at(k);
-            let from = Operand { offset: from.offset + run.from * size, ..from };
-            if run.step == 1 { copy(&from, &to, run.n * size) } else { gather(&from, &to, run.n, run.step * size as isize, size) }
+impl<'a> ForRun<'a> {
+    /// Of such a loop, with what finds its places; of its parts, that of the list around.
+    fn new(
+        inner: &'a InnerList<Piece>,
+        at: &dyn Fn(&Place) -> Spot<'a>,
+        (memories, first, mut counts): (&Memories<'a>, usize, Steps),
+    ) -> ForRun<'a> {
+        counts[inner.level] = inner.count.most();
+        ForRun {
+            name: inner.name.as_deref(),
+            level: inner.level,
+            count: counted(&inner.count, at),
+            parts: inner.items.iter().map(|p| Bound::new(p, memories, first, counts)).collect(),
+            writes: inner.writes.iter().map(|[from, to]| ([at(from), at(to)], to.bytes())).collect(),
+            stop: inner.stop.as_ref().map(|p| (at(p), p.dtype)),
+            step: at(&inner.step),
+            ran: inner.ran.as_ref().map(at),
         }
-        None => clear(&to, run.n * size),
+    }
+
+    /// All n steps; how many ran.
+    fn run(&self, cx: &mut EvalCx, k: &mut Steps, n: usize, scratch: &mut Scratch) -> std::result::Result<usize, Halt> {
+        let ran = self.steps(cx, k, n, scratch);
+        k[self.level] = 0;
+        if let (Some(spot), Ok(n)) = (&self.ran, &ran) {
+            tell(spot, k, *n);
+        }
+        ran
+    }
+
+    fn steps(&self, cx: &mut EvalCx, k: &mut Steps, n: usize, scratch: &mut Scratch) -> std::result::Result<usize, Halt> {
+        for step in 0..n {
+            cx.check()?;
+            k[self.level] = step;
+            tell(&self.step, k, step);
+            for part in &self.parts {
+                part.run(cx, k, scratch).map_err(|h| h.map(|e| in_step(e, self.name, step)))?;
+            }
+            for ([from, to], n) in &self.writes {
+                copy(&from.at(k), &to.at(k), *n);
+            }
+            if self.stop.is_some_and(|(at, dtype)| truth_at(&at.at(k), dtype)) {
+                return Ok(step + 1);
+            }
+        }
+        Ok(n)
     }
 }

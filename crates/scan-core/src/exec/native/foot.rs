@@ -2,9 +2,7 @@
 
 use super::head::Feed;
 use super::held::Held;
-use super::plan::plan;
 use super::sides::{BLOCK, WHOLE, names};
-use super::tier::Engine;
 #[cfg(any(test, feature = "testing"))]
 use crate::base::small;
 use crate::base::{Kind, Result};
@@ -32,16 +30,13 @@ pub struct Foot {
 }
 
 impl Foot {
-    /// Prepares a foot.
-    ///
-    /// # Errors
-    /// An internal error where its graph is not consistent.
-    pub fn new(foot: feet::Foot, engine: Engine) -> Result<Foot> {
-        let walk = Walk::new(Arc::new(plan(&foot.graph, engine)?));
+    /// Prepares a foot, whose graph has this plan.
+    pub fn new(plan: Graph, foot: feet::Foot) -> Foot {
+        let walk = Walk::new(Arc::new(plan));
         let cut = foot.cut.iter().map(|c| c.1).collect();
         let first = foot.cut.len();
         let sums = foot.sums.into_iter().map(|(_, op, like)| (op, first + like)).collect();
-        Ok(Foot { walk, made: foot.made, cut, rows: foot.rows.len(), sums, own: foot.own })
+        Foot { walk, made: foot.made, cut, rows: foot.rows.len(), sums, own: foot.own }
     }
 
     /// The names of what is computed.
@@ -246,7 +241,7 @@ impl Flow<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{NativeLoop, plan};
+    use super::super::{Engine, NativeLoop, plan};
     use super::*;
     use crate::eval::run;
     use crate::ir::Op;

@@ -1,8 +1,6 @@
 //! Rows that are computed for a loop a block at a time.
 
-use super::plan::plan;
 use super::sides::{BLOCK, WHOLE, names};
-use super::tier::Engine;
 #[cfg(any(test, feature = "testing"))]
 use crate::base::small;
 use crate::base::{Kind, Result};
@@ -36,13 +34,10 @@ const TRIAL: usize = 16;
 const HIGH: usize = 256;
 
 impl Head {
-    /// Prepares a head.
-    ///
-    /// # Errors
-    /// An internal error where its graph is not consistent.
-    pub fn new(head: heads::Head, engine: Engine) -> Result<Head> {
-        let walk = Walk::new(Arc::new(plan(&head.graph, engine)?));
-        Ok(Head { walk, cut: head.cut, seqs: head.seqs, multiplies: head.multiplies, known: Mutex::default() })
+    /// Prepares a head, whose graph has this plan.
+    pub fn new(plan: Graph, head: heads::Head) -> Head {
+        let walk = Walk::new(Arc::new(plan));
+        Head { walk, cut: head.cut, seqs: head.seqs, multiplies: head.multiplies, known: Mutex::default() }
     }
 
     /// Number of its arguments.

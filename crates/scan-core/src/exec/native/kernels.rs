@@ -1,5 +1,6 @@
 //! The kernels of lists.
 
+use super::planner::Planner;
 use super::tier::{Engine, Tiered};
 use crate::backend::cpu::{NestPlan, NestRun, Operand, Spot, Steps, bits_at};
 use crate::kernel::{Condition, Kernel, Nest, Unswitched};
@@ -9,24 +10,24 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// The kernels of a loop's lists, each compiled once.
 pub struct Kernels {
-    pub(super) engine: Engine,
+    pub(super) planner: Planner,
     made: Mutex<FxHashMap<(Kernel, usize), Arc<Tiered>>>,
 }
 
 impl Kernels {
-    /// None yet.
-    pub fn new(engine: Engine) -> Kernels {
-        Kernels { engine, made: Mutex::default() }
+    /// None yet. Loops that lists call are planned so.
+    pub fn new(planner: Planner) -> Kernels {
+        Kernels { planner, made: Mutex::default() }
     }
     /// That of a nest.
     pub fn get(&self, nest: &Nest) -> Arc<Tiered> {
         let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
-        let new = || Arc::new(Tiered::new(nest.kernel.clone(), self.engine.here()));
+        let new = || Arc::new(Tiered::new(nest.kernel.clone(), self.planner.engine.here()));
         made.entry((nest.kernel.clone(), nest.lanes)).or_insert_with(new).clone()
     }
     /// A kernel in two versions, where that pays; devices take the whole.
     pub(super) fn versions(&self, nest: &Nest) -> Option<Versions> {
-        if matches!(self.engine, Engine::Device(_)) {
+        if matches!(self.planner.engine, Engine::Device(_)) {
             return None;
         }
         let Unswitched { condition, kernels } = Unswitched::of(nest)?;

@@ -1,12 +1,12 @@
 //! The lists of a loop whose steps are not all the same list.
 
-use super::bound::Halt;
 use super::foot::Flow;
+use super::halt::Halt;
 use super::head::Feed;
 use super::held::{Held, make_room};
 use super::memories::HeldRows;
-use super::mixed::{Begun, Mixed};
-use super::segment::Segment;
+use super::mixed::Mixed;
+use super::segment::{Begun, Segment};
 use super::there::There;
 use crate::base::Result;
 use crate::ir::{EvalCx, Scan};
@@ -99,7 +99,7 @@ impl Lists {
     ) -> Result<&'b mut Begun<'l>> {
         Ok(match begun {
             Some(begun) => begun,
-            None => begun.insert(self.lists[list].begun(scan, cx, ins, [n, own, step])?),
+            None => begun.insert(Begun::new(&self.lists[list], scan, cx, ins, [n, own, step])?),
         })
     }
 

@@ -1,15 +1,16 @@
 //! A loop as one kernel, with its states' memory.
 
+use super::common::Common;
 use super::foot::{Drain, Flow, Foot};
 use super::head::{Feed, Head};
 use super::held::{Held, Rows, from_row, room};
 use super::home::Home;
+use super::info::VariantInfo;
 use super::kernels::Kernels;
 use super::lists::Lists;
 use super::mixed::Mixed;
 use super::nested::WITHIN;
-use super::paused::Common;
-use super::plan::plan;
+use super::planner::Planner;
 use super::ready::{Ready, is_any};
 use super::switched::Switched;
 use super::there::There;
@@ -17,11 +18,10 @@ use super::tier::Engine;
 use super::variant::Variant;
 use super::variants::{Made, Variants};
 use crate::base::{Result, Span};
-use crate::exec::explain::VariantInfo;
 use crate::ir::op::{NativeOp, Outs};
 use crate::ir::{EvalCx, Scan, StateId};
-use crate::lower::scan::{CHANGES, lower};
-use crate::lower::{Lowered, Refusal, mixed, spelled};
+use crate::lower::scan::lower;
+use crate::lower::{CHANGES, Lowered, Refusal, mixed, spelled};
 #[cfg(any(test, feature = "testing"))]
 use crate::plan::testing;
 use crate::plan::{LoopKernel, StepList, Window};
@@ -42,7 +42,7 @@ pub struct NativeLoop {
     types: Outs<Type>,
     /// Per state: as many of the first rows are not returned.
     skip: Vec<usize>,
-    engine: Engine,
+    planner: Planner,
     pub(super) sides: Sides,
     variants: Variants<Variant>,
     /// Slices of its steps have reached beyond their arrays: it is not made for slices of one length any more.
@@ -67,16 +67,16 @@ impl NativeLoop {
     /// The loop with output types `types`, which leave away the first `skip` rows of each state. Where it has a head, that one's
     /// arguments follow the loop's, and what stands for the sequences that it makes is not read; those of its foot are the last ones,
     /// and its results follow the loop's, of which those that it alone reads may be missing.
-    pub fn new(scan: Arc<Scan>, types: Outs<Type>, skip: Vec<usize>, sides: Sides, engine: Engine) -> NativeLoop {
+    pub fn new(scan: Arc<Scan>, types: Outs<Type>, skip: Vec<usize>, sides: Sides, planner: Planner) -> NativeLoop {
         let variants = Variants::new(&scan);
         let (plain, clips, common) = (OnceLock::new(), AtomicBool::new(false), Mutex::default());
-        NativeLoop { scan, plain, types, skip, engine, sides, variants, clips, common }
+        NativeLoop { scan, plain, types, skip, planner, sides, variants, clips, common }
     }
 
     /// The loop with these output types, all of whose rows are returned.
-    pub fn alone(scan: Arc<Scan>, types: Outs<Type>, engine: Engine) -> NativeLoop {
+    pub fn alone(scan: Arc<Scan>, types: Outs<Type>, planner: Planner) -> NativeLoop {
         let none = vec![0; types.len()];
-        NativeLoop::new(scan, types, none, Sides::default(), engine)
+        NativeLoop::new(scan, types, none, Sides::default(), planner)
     }
 
     /// The same, whose body the evaluator runs as it is.
@@ -96,7 +96,7 @@ impl NativeLoop {
         if let Some(plain) = self.plain.get() {
             return Ok(plain);
         }
-        let planned = Scan { body: plan(&self.scan.body, self.engine)?, ..(*self.scan).clone() };
+        let planned = Scan { body: self.planner.graph(&self.scan.body)?, ..(*self.scan).clone() };
         Ok(self.plain.get_or_init(|| Arc::new(planned)))
     }
     /// What it is for these inputs.
@@ -143,7 +143,7 @@ impl NativeLoop {
         let by_types = self.made(ins, &types, &[]);
         let plain = |(value, cost)| Made { value, cost, given: vec![] };
         let switched =
-            |values: &[Option<Array>], by_sign: bool| Switched::new(&self.scan, ins, &types, values, by_sign, Kernels::new(self.engine));
+            |values: &[Option<Array>], by_sign: bool| Switched::new(&self.scan, ins, &types, values, by_sign, Kernels::new(self.planner));
         let found = |found: Switched, given| Made { value: Variant::Switched(Box::new(found)), cost: SWITCHED, given };
         let clips = |made: &Variant| made.slices() && self.clips.load(Ordering::Relaxed);
         match &by_types.0 {
@@ -177,8 +177,8 @@ impl NativeLoop {
     }
     /// The loop for parameters of the step of these types and values, and how many instructions its steps have.
     fn made(&self, ins: &[Array], types: &[Type], values: &[Option<Array>]) -> (Variant, usize) {
-        let counts = !matches!(self.engine, Engine::Device(_));
-        let lowered = lower(&self.scan, types, values, counts).and_then(|plan| match self.engine.too_long(&plan.kernel) {
+        let counts = !matches!(self.planner.engine, Engine::Device(_));
+        let lowered = lower(&self.scan, types, values, counts).and_then(|plan| match self.planner.engine.too_long(&plan.kernel) {
             Some(why) => Err(Refusal(why)),
             None => Ok(plan),
         });
@@ -188,7 +188,7 @@ impl NativeLoop {
                 Some(list) => return self.listed(list, format!("a kernel of {} instructions takes longer", plan.kernel.size())),
                 None => {
                     let cost = plan.kernel.size();
-                    return (Variant::Kernel(Box::new(Ready::new(&self.scan, plan, self.engine))), cost);
+                    return (Variant::Kernel(Box::new(Ready::new(&self.scan, plan, self.planner.engine))), cost);
                 }
             },
             Err(e) => e.0,
@@ -201,20 +201,20 @@ impl NativeLoop {
     }
     /// The loop as a list, of ops that devices have kernels for where it runs on one.
     fn list(&self, types: &[Type], values: &[Option<Array>]) -> Lowered<StepList> {
-        let spelled = match self.engine {
+        let spelled = match self.planner.engine {
             Engine::Device(device) => spelled(&self.scan, types, values, device.0.traits().is_quick_in_f64())?,
             _ => None,
         };
         mixed::lower(spelled.as_ref().unwrap_or(&self.scan), types, values, &[])
     }
     fn listed(&self, plan: StepList, why: String) -> (Variant, usize) {
-        let mixed = Mixed::new(&self.scan, plan, &Kernels::new(self.engine));
+        let mixed = Mixed::new(&self.scan, plan, &Kernels::new(self.planner));
         let cost = mixed.instructions();
         (Variant::Mixed(Arc::new(mixed), why), cost)
     }
     /// The loop as a list, where that is quicker than a long scalar kernel.
     fn quicker(&self, kernel: &LoopKernel, types: &[Type], values: &[Option<Array>]) -> Option<StepList> {
-        if !kernel.is_long() || matches!(self.engine, Engine::Device(_)) || !kernel.gains_by_arrays(&self.scan, types, values) {
+        if !kernel.is_long() || matches!(self.planner.engine, Engine::Device(_)) || !kernel.gains_by_arrays(&self.scan, types, values) {
             return None;
         }
         let list = mixed::lower(&self.scan, types, values, &[]).ok()?;

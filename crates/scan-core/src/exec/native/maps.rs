@@ -1,8 +1,7 @@
 //! A group of elementwise nodes as one kernel.
 
 use super::home::Home;
-use super::plan::planned_nodes;
-use super::print::kernel_text;
+use super::planner::Planner;
 use super::spread::{self, Spread};
 use super::tier::{Engine, Tiered};
 use crate::backend::cpu::team::GRAIN;
@@ -28,7 +27,7 @@ type Mask = SmallVec<[bool; 8]>;
 pub struct NativeMap {
     graph: Arc<Graph>,
     walk: Walk<Arc<Graph>>,
-    engine: Engine,
+    planner: Planner,
     variants: RwLock<Vec<(Mask, Option<Arc<Tiered>>)>>,
     /// How the operands of the last call that broadcast along some axes were walked.
     spread: RwLock<Option<Arc<Spread>>>,
@@ -46,12 +45,12 @@ struct Apart {
 
 impl NativeMap {
     /// The group as a graph: parameters are its operands.
-    pub fn new(graph: Graph, engine: Engine) -> NativeMap {
+    pub fn new(graph: Graph, planner: Planner) -> NativeMap {
         let graph = Arc::new(graph);
         NativeMap {
             walk: Walk::new(graph.clone()),
             graph,
-            engine,
+            planner,
             variants: RwLock::default(),
             spread: RwLock::default(),
             apart: Mutex::default(),
@@ -119,7 +118,7 @@ impl NativeMap {
         let looks = |op: &Op| matches!(op, Op::SumTo(_) | Op::BroadcastLike(_));
         let shapes: Vec<Extents> = ins.iter().map(|a| Extents::from_slice(a.shape())).collect();
         let Ok(shape) = broadcast_shapes(&shapes.iter().map(|s| &s[..]).collect::<SmallVec<[&[usize]; 8]>>()) else { return Ok(None) };
-        let on_device = matches!(self.engine, Engine::Device(_));
+        let on_device = matches!(self.planner.engine, Engine::Device(_));
         let alike = ins.iter().all(|x| x.len() == 1 || x.shape() == &shape[..]);
         if alike || count(&shape) < FEW || on_device || self.graph.nodes().iter().any(|n| looks(&n.op)) {
             return Ok(None);
@@ -155,7 +154,7 @@ impl NativeMap {
         if apart.planned.is_none() {
             let types: Vec<Type> = ins.iter().map(Array::ty).collect();
             let known = specialised(&self.graph, &types, &vec![None; types.len()]).ok()?;
-            apart.planned = Some(Arc::new(Walk::new(Arc::new(planned_nodes(&known, self.engine).ok()?))));
+            apart.planned = Some(Arc::new(Walk::new(Arc::new(self.planner.nodes(&known).ok()?))));
         }
         apart.planned.clone()
     }
@@ -171,7 +170,7 @@ impl NativeMap {
         if let Some(found) = find(&self.variants.read().unwrap_or_else(|e| e.into_inner())) {
             return found;
         }
-        let made = lower_map(&self.graph, mask).ok().map(|kernel| Arc::new(Tiered::new(kernel, self.engine)));
+        let made = lower_map(&self.graph, mask).ok().map(|kernel| Arc::new(Tiered::new(kernel, self.planner.engine)));
         let mut variants = self.variants.write().unwrap_or_else(|e| e.into_inner());
         if let Some(found) = find(&variants) {
             return found;
@@ -219,7 +218,7 @@ impl NativeOp for NativeMap {
     }
     fn plan(&self) -> String {
         let variants = self.variants.read().unwrap_or_else(|e| e.into_inner());
-        variants.iter().filter_map(|v| v.1.as_ref()).map(|tier| kernel_text("kernel", tier)).collect()
+        variants.iter().filter_map(|v| v.1.as_ref()).map(|tier| tier.text("kernel")).collect()
     }
     fn eval(&self, cx: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>> {
         let mask: Mask = ins.iter().map(|a| a.len() == 1).collect();

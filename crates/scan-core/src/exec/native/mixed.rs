@@ -1,34 +1,28 @@
 //! Runs loops whose step is a list of kernels, moves, products and calls.
 
 use super::before::Before;
-use super::bound::{Bound, Halt};
+use super::bound::Bound;
+use super::halt::Halt;
 use super::head::Feed;
 use super::held::Held;
-use super::home::Home;
-use super::indexed::ByArrays;
-use super::kernels::{Kernels, Versions};
+use super::kernels::Kernels;
+use super::laid::Laid;
 use super::memories::{HeldRows, Memories, Steady};
 use super::nested::WITHIN;
-use super::plan::native;
-use super::segment::Segment;
-use super::strided::Strided;
-use super::there::{self, Laid, There};
-use super::tier::{Engine, Tiered};
-use crate::backend::cpu::{NestPlan, Operand, cells, copy};
+use super::piece::{Part, Piece};
+use super::there::{self, There};
+use super::tier::Engine;
+use crate::backend::cpu::{Operand, cells, copy};
 use crate::backend::gpu::DeviceRef;
 use crate::base::{Diagnostic, Result, Span};
-use crate::ir::op::Write;
-use crate::ir::{EvalCx, Op, Scan, StateId};
-use crate::ops::direct::Direct;
-use crate::ops::select::{ByIntegers, Selector};
+use crate::ir::{EvalCx, Scan, StateId};
 use crate::ops::softmax::Scratch;
-use crate::plan::list::{At, InnerKernel, InnerList, Item, Place, Run, Slice, Work};
+use crate::plan::list::{At, Place};
 use crate::plan::{StepList, Window};
 use crate::scan::step;
-use crate::types::shape::count;
 use crate::types::{Array, DType};
 use smallvec::SmallVec;
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 
 /// Steps of which it is not known how many there will be.
 const MANY: usize = 1 << 30;
@@ -45,184 +39,6 @@ pub struct Mixed {
     there: OnceLock<Option<There>>,
 }
 
-/// A part of a step: what runs it, and on what.
-pub(super) struct Piece {
-    pub part: Part,
-    pub ins: Vec<Place>,
-    pub outs: Vec<Place>,
-    pub span: Span,
-}
-
-/// What runs a part.
-pub(super) enum Part {
-    Nest(Arc<Tiered>, Box<NestPlan>),
-    /// A kernel in two versions: for where a condition does not hold, and for where it holds.
-    Either(Box<Versions>),
-    /// Runs, and the strided ones that they are.
-    Move(Vec<Run>, Vec<Strided>),
-    /// Columns that become rows.
-    Turn(Vec<Turned>),
-    Add(Vec<Run>),
-    MatMul([usize; 3]),
-    Read(Selector),
-    Write(Selector, Write),
-    /// A read by index arrays, or a write if so.
-    ByArrays(Box<ByArrays>, Option<Write>),
-    /// The same by integers.
-    ByIntegers(Box<ByIntegers>, Option<Write>),
-    Slice(Box<Slice>),
-    Direct(Direct, Op),
-    Call(Op),
-    Guard([usize; 2]),
-    /// Integers name places of an axis of such an extent.
-    Within([usize; 2]),
-    Loop(Box<InnerKernel<Compiled>>),
-    For(Box<InnerList<Piece>>),
-}
-
-/// The kernel of a loop in a step, with what runs it.
-pub(super) struct Compiled {
-    pub tier: Arc<Tiered>,
-    pub nest: NestPlan,
-}
-
-/// A matrix that is moved so that its columns lie where rows lay: from which element of which input on, from which one of the result on, rows
-/// and columns there, and how far its columns lie apart in the input.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Turned {
-    pub input: usize,
-    pub from: usize,
-    pub to: usize,
-    pub extents: [usize; 2],
-    pub step: usize,
-}
-
-/// Runs that are the rows of such matrices.
-fn turned(mut runs: &[Run]) -> Option<Vec<Turned>> {
-    let mut found = vec![];
-    while let Some(first) = runs.first() {
-        let (input, step) = (first.input?, usize::try_from(first.step).ok()?);
-        let next = |(r, run): &(usize, &Run)| {
-            let alike = (run.input, run.n, run.step) == (first.input, first.n, first.step);
-            alike && *r < step && run.from == first.from + r && run.to == first.to + r * first.n
-        };
-        let rows = runs.iter().enumerate().take_while(next).count();
-        if rows < 2 || first.n < 2 {
-            return None;
-        }
-        found.push(Turned { input, from: first.from, to: first.to, extents: [rows, first.n], step });
-        runs = &runs[rows..];
-    }
-    Some(found).filter(|found| !found.is_empty())
-}
-
-/// True where y has the elements that integers name in x, or one for all.
-fn fills(by: &ByIntegers, x: &Place, y: &Place) -> bool {
-    let (n, named) = (count(&y.shape), by.first.count * by.first.run);
-    y.dtype == x.dtype && (n == named || n == 1) && named > 0
-}
-
-impl Piece {
-    fn new(item: Item, kernels: &Kernels) -> Piece {
-        let part = match item.work {
-            Work::Nest(nest) => match kernels.versions(&nest) {
-                Some(versions) => Part::Either(Box::new(versions)),
-                None => Part::Nest(kernels.get(&nest), Box::new(NestPlan::new(*nest))),
-            },
-            Work::Move(runs) => match turned(&runs).filter(|_| !matches!(kernels.engine, Engine::Device(_))) {
-                Some(turned) => Part::Turn(turned),
-                None => {
-                    let strided = Strided::of(&runs);
-                    Part::Move(runs, strided)
-                }
-            },
-            Work::Add(runs) => Part::Add(runs),
-            Work::MatMul(extents) => Part::MatMul(extents),
-            Work::Read(selector) => {
-                let (x, out, idxs) = (&item.ins[0], &item.outs[0], &item.ins[1..]);
-                match (ByArrays::new(&selector, x, out, idxs), selector.by_integers(&x.shape)) {
-                    (Some(by), _) => Part::ByArrays(Box::new(by), None),
-                    (None, Some(by)) => Part::ByIntegers(Box::new(by), None),
-                    (None, None) => Part::Read(selector),
-                }
-            }
-            Work::Write(selector, mode) => {
-                let (x, y, idxs) = (&item.outs[0], &item.ins[0], &item.ins[1..]);
-                match (ByArrays::new(&selector, x, y, idxs), selector.by_integers(&x.shape).filter(|by| fills(by, x, y))) {
-                    (Some(by), _) => Part::ByArrays(Box::new(by), Some(mode)),
-                    (None, Some(by)) => Part::ByIntegers(Box::new(by), Some(mode)),
-                    (None, None) => Part::Write(selector, mode),
-                }
-            }
-            Work::Slice(slice) => Part::Slice(slice),
-            Work::Direct(direct, op) => Part::Direct(direct, op),
-            Work::Call(op, types) => Part::Call(native(&op, types.into(), kernels.engine)),
-            Work::Guard(range) => Part::Guard(range),
-            Work::Within { axis, extent } => Part::Within([axis, extent]),
-            Work::Loop(inner) => {
-                let compiled = |nest| Compiled { tier: kernels.get(&nest), nest: NestPlan::new(nest) };
-                Part::Loop(Box::new(inner.with(compiled)))
-            }
-            Work::For(inner) => Part::For(Box::new(inner.with(|item| Piece::new(item, kernels)))),
-        };
-        Piece { part, ins: item.ins, outs: item.outs, span: item.span }
-    }
-    /// Announces so many runs.
-    fn expect(&self, runs: usize) {
-        match &self.part {
-            Part::Nest(tier, nest) => {
-                let runs = nest.places().saturating_mul(runs);
-                tier.expect_runs(nest.lanes, nest.steps.saturating_mul(runs), runs);
-            }
-            Part::Either(versions) => versions.expect(runs),
-            Part::Loop(inner) => inner.nest.tier.expect(inner.nest.nest.lanes, inner.count.about().saturating_mul(runs)),
-            Part::For(inner) => inner.items.iter().for_each(|p| p.expect(inner.count.about().saturating_mul(runs))),
-            _ => {}
-        }
-    }
-    /// Calls `visit` with this part, and with those of loops in it.
-    fn each<'a>(&'a self, visit: &mut dyn FnMut(&'a Piece)) {
-        visit(self);
-        if let Part::For(inner) = &self.part {
-            inner.items.iter().for_each(|p| p.each(visit));
-        }
-    }
-    /// Its kernel.
-    fn tier(&self) -> Option<&Tiered> {
-        match &self.part {
-            Part::Nest(tier, _) => Some(tier),
-            Part::Either(versions) => Some(&versions.larger().0),
-            Part::Loop(inner) => Some(&inner.nest.tier),
-            _ => None,
-        }
-    }
-}
-
-impl Part {
-    /// True where it may find that the law must run the loop.
-    fn guards(&self) -> bool {
-        matches!(self, Part::Guard(_) | Part::Slice(_)) || matches!(self, Part::Loop(inner) if inner.failed.is_some())
-    }
-    /// True where it may write some elements of its result alone.
-    pub(super) fn writes_some(&self) -> bool {
-        let by_index = matches!(self, Part::Write(..) | Part::ByArrays(_, Some(_)) | Part::ByIntegers(_, Some(_)));
-        by_index || matches!(self, Part::Add(_) | Part::Move(..) | Part::Turn(_))
-    }
-    /// As profiles show it.
-    pub(super) fn name(&self) -> &str {
-        match self {
-            Part::Nest(..) | Part::Either(..) => "kernel",
-            Part::Move(..) | Part::Turn(_) => "move",
-            Part::MatMul(_) => "matmul",
-            Part::Read(_) | Part::Slice(_) | Part::ByArrays(_, None) | Part::ByIntegers(_, None) => "index",
-            Part::Write(..) | Part::Add(_) | Part::ByArrays(_, Some(_)) | Part::ByIntegers(_, Some(_)) => "index_write",
-            Part::Guard(_) | Part::Within(_) => "guard",
-            Part::Loop(_) | Part::For(_) => "scan",
-            Part::Call(op) | Part::Direct(_, op) => op.name(),
-        }
-    }
-}
-
 impl Mixed {
     /// Prepares a plan.
     pub fn new(scan: &Scan, mut plan: StepList, kernels: &Kernels) -> Mixed {
@@ -232,7 +48,7 @@ impl Mixed {
         let mut guarded = plan.eager;
         pieces.iter().for_each(|p| p.each(&mut |p| guarded |= p.part.guards()));
         let before = Before::new(scan, &plan.before);
-        let device = if let Engine::Device(device) = kernels.engine { Some(device) } else { None };
+        let device = if let Engine::Device(device) = kernels.planner.engine { Some(device) } else { None };
         Mixed { plan, pieces, before, guarded, device, there: OnceLock::new() }
     }
 
@@ -394,23 +210,6 @@ impl Mixed {
         self.plan.writes.iter().map(row)
     }
 
-    /// What the list needs for n steps, of which so many are its own, the first of them `step`.
-    ///
-    /// # Errors
-    /// What the ops report.
-    pub fn begun(&self, scan: &Scan, cx: &mut EvalCx, ins: &[Array], [n, own, step]: [usize; 3]) -> Result<Begun<'_>> {
-        let computed = self.before.run(scan, cx, ins).map_err(|e| step::in_step(e, scan.name.as_deref(), step))?;
-        let there = self.there()?;
-        if there.is_none() {
-            self.pieces.iter().for_each(|p| p.expect(own));
-        }
-        let home = Home(there.map(There::device));
-        let before = self.before.values(ins, &computed).map(|x| Ok(Steady::new(home.sent(x)?, n))).collect::<Result<_>>()?;
-        Ok(Begun { list: self, before, arena: self.arena() })
-    }
-}
-
-impl Mixed {
     /// Runs from step `done` up to step `end` on a device, but for parts that have no launch; true where the loop has stopped.
     pub fn segment_there(
         &self,
@@ -435,33 +234,5 @@ impl Mixed {
         };
         let ran = there.segment(cx, laid, (&self.plan, &self.pieces, memories), done, end, &mut here);
         ran.map_err(|h| h.map(|e| step::in_step(e, memories.scan().name.as_deref(), *done)))
-    }
-}
-
-/// A list with the values that all its steps read, and its memory.
-pub struct Begun<'a> {
-    list: &'a Mixed,
-    before: SmallVec<[Steady; 4]>,
-    arena: Array,
-}
-
-impl Begun<'_> {
-    /// The memory of a segment.
-    pub fn memories<'s>(&'s mut self, scan: &'s Scan, ins: &'s [Array], feed: &'s Feed<'s>, rows: &'s HeldRows<'s>) -> Memories<'s> {
-        let Begun { list, before, arena } = self;
-        Memories::new(scan, &list.plan, ins, before, feed, cells(arena), rows)
-    }
-
-    /// Its steps from one on.
-    pub fn segment<'s>(
-        &'s mut self,
-        scan: &'s Scan,
-        ins: &'s [Array],
-        feed: &'s Feed<'s>,
-        rows: &'s HeldRows<'s>,
-        [first, steps]: [usize; 2],
-    ) -> Segment<'s> {
-        let list = self.list;
-        Segment::new(list, self.memories(scan, ins, feed, rows), first, steps)
     }
 }

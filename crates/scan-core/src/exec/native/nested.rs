@@ -1,18 +1,14 @@
-//! Loops in a step with their operands, found once for all steps in which no memory moves.
+//! Loops in a step that are one kernel with their operands, found once for all steps in which no memory moves; how many steps loops make.
 
-use super::bound::{Bound, Halt};
-use super::memories::Memories;
-use super::mixed::{Compiled, Piece};
+use super::halt::Halt;
+use super::piece::Compiled;
 use super::tier::Tiered;
-use crate::backend::cpu::{NestRun, Operand, Spot, Steps, clear, copy, integer_at, truth_at, with_slices};
+use crate::backend::cpu::{NestRun, Operand, Spot, Steps, clear, integer_at, truth_at, with_slices};
 use crate::ir::EvalCx;
-use crate::ops::softmax::Scratch;
-use crate::plan::list::{Count, InnerKernel, InnerList, Place};
+use crate::plan::list::{Count, InnerKernel, Place};
 use crate::plan::votes::Votes;
-use crate::scan::step::in_step;
 use crate::types::DType;
 use crate::types::shape::count;
-use smallvec::SmallVec;
 
 /// So many instructions of a kernel run between two looks at whether the caller wants to stop.
 const PORTION: usize = 1 << 22;
@@ -27,6 +23,7 @@ pub(super) enum Counted<'a> {
 }
 
 impl Counted<'_> {
+    #[inline]
     pub(super) fn at(&self, k: &Steps) -> usize {
         match self {
             Counted::Known(n) => *n,
@@ -50,21 +47,6 @@ pub(super) struct LoopRun<'a> {
     ran: Option<Spot<'a>>,
     /// Steps between two looks at whether the caller wants to stop.
     portion: usize,
-}
-
-/// A loop in a step.
-pub(super) struct ForRun<'a> {
-    name: Option<&'a str>,
-    /// How deep it stands.
-    level: usize,
-    pub(super) count: Counted<'a>,
-    parts: Vec<Bound<'a>>,
-    writes: SmallVec<[([Spot<'a>; 2], usize); 4]>,
-    stop: Option<(Spot<'a>, DType)>,
-    /// Where steps read their number.
-    step: Spot<'a>,
-    /// Where it tells how many steps it ran.
-    ran: Option<Spot<'a>>,
 }
 
 impl<'a> LoopRun<'a> {
@@ -111,55 +93,6 @@ impl<'a> LoopRun<'a> {
     }
 }
 
-impl<'a> ForRun<'a> {
-    /// Of such a loop, with what finds its places; of its parts, that of the list around.
-    pub(super) fn new(
-        inner: &'a InnerList<Piece>,
-        at: &dyn Fn(&Place) -> Spot<'a>,
-        (memories, first, mut counts): (&Memories<'a>, usize, Steps),
-    ) -> ForRun<'a> {
-        counts[inner.level] = inner.count.most();
-        ForRun {
-            name: inner.name.as_deref(),
-            level: inner.level,
-            count: counted(&inner.count, at),
-            parts: inner.items.iter().map(|p| Bound::new(p, memories, first, counts)).collect(),
-            writes: inner.writes.iter().map(|[from, to]| ([at(from), at(to)], to.bytes())).collect(),
-            stop: inner.stop.as_ref().map(|p| (at(p), p.dtype)),
-            step: at(&inner.step),
-            ran: inner.ran.as_ref().map(at),
-        }
-    }
-
-    /// All n steps; how many ran.
-    pub(super) fn run(&self, cx: &mut EvalCx, k: &mut Steps, n: usize, scratch: &mut Scratch) -> Result<usize, Halt> {
-        let ran = self.steps(cx, k, n, scratch);
-        k[self.level] = 0;
-        if let (Some(spot), Ok(n)) = (&self.ran, &ran) {
-            tell(spot, k, *n);
-        }
-        ran
-    }
-
-    fn steps(&self, cx: &mut EvalCx, k: &mut Steps, n: usize, scratch: &mut Scratch) -> Result<usize, Halt> {
-        for step in 0..n {
-            cx.check()?;
-            k[self.level] = step;
-            tell(&self.step, k, step);
-            for part in &self.parts {
-                part.run(cx, k, scratch).map_err(|h| h.map(|e| in_step(e, self.name, step)))?;
-            }
-            for ([from, to], n) in &self.writes {
-                copy(&from.at(k), &to.at(k), *n);
-            }
-            if self.stop.is_some_and(|(at, dtype)| truth_at(&at.at(k), dtype)) {
-                return Ok(step + 1);
-            }
-        }
-        Ok(n)
-    }
-}
-
 /// What bools say.
 fn with_bools(at: &Operand, n: usize, of: impl FnOnce(&[u8]) -> bool) -> bool {
     let mut said = false;
@@ -169,11 +102,11 @@ fn with_bools(at: &Operand, n: usize, of: impl FnOnce(&[u8]) -> bool) -> bool {
 
 /// Writes a number of steps.
 #[inline]
-fn tell(to: &Spot, k: &Steps, n: usize) {
+pub(super) fn tell(to: &Spot, k: &Steps, n: usize) {
     with_slices::<i64, _>([&to.at(k); 3], [0, 0, 1], |_, _, to| to[0] = n as i64);
 }
 
-fn counted<'a>(count: &Count, at: &dyn Fn(&Place) -> Spot<'a>) -> Counted<'a> {
+pub(super) fn counted<'a>(count: &Count, at: &dyn Fn(&Place) -> Spot<'a>) -> Counted<'a> {
     match count {
         Count::Known(n) => Counted::Known(*n),
         Count::Read(place, _) => Counted::Read(at(place), place.dtype),

@@ -1,10 +1,10 @@
 //! A loop that makes one step per call: its states stay where they are in between.
 
+use super::common::Common;
 use super::head::Feed;
 use super::held::{Held, make_room};
 use super::home::Home;
 use super::loops::NativeLoop;
-use super::memories::Steady;
 use super::ready::Standing;
 use super::variant::Variant;
 use crate::backend::cpu::{Operand, array_at, bytes, cells, copy};
@@ -27,24 +27,6 @@ pub struct Paused {
     standing: Option<Standing>,
     done: usize,
     kept: usize,
-}
-
-/// What loops have in common that were paused with the same captured values: thousands of sessions read one copy of their weights.
-pub struct Common {
-    variant: Arc<Variant>,
-    captured: Vec<Array>,
-    /// What all steps read, where it is computed.
-    computed: Vec<Array>,
-    /// The same as a list reads it.
-    steady: SmallVec<[Steady; 4]>,
-}
-
-impl Common {
-    /// True for the same variant and arrays that lie at the same places: counted memory does not change while somebody holds it.
-    fn serves(&self, variant: &Arc<Variant>, captured: &[Array]) -> bool {
-        let same = |(a, b): (&Array, &Array)| a.dtype() == b.dtype() && a.shape() == b.shape() && bytes(a).as_ptr() == bytes(b).as_ptr();
-        Arc::ptr_eq(&self.variant, variant) && self.captured.iter().zip(captured).all(same)
-    }
 }
 
 /// More steps than a session makes: nothing is laid out for them.
@@ -91,16 +73,7 @@ impl NativeLoop {
         if let Some(known) = known.filter(|known| known.serves(variant, &captured)) {
             return Ok(known);
         }
-        let (computed, steady) = match &**variant {
-            Variant::Kernel(ready) => (ready.before.run(self.scan(), cx, ins)?, SmallVec::new()),
-            Variant::Mixed(list, _) => {
-                let computed = list.before.run(self.scan(), cx, ins)?;
-                let steady = list.steady(ins, &computed);
-                (computed, steady)
-            }
-            _ => (vec![], SmallVec::new()),
-        };
-        let made = Arc::new(Common { variant: variant.clone(), captured, computed, steady });
+        let made = Arc::new(Common::new(self.scan(), cx, variant, ins, captured)?);
         *self.common.lock().unwrap_or_else(PoisonError::into_inner) = Arc::downgrade(&made);
         Ok(made)
     }

@@ -2,9 +2,10 @@
 
 use super::before::Before;
 use super::distributed::Distributed;
-use super::mixed::{Compiled, Mixed, Part, Piece};
+use super::mixed::Mixed;
+use super::piece::{Compiled, Part, Piece};
 use super::ready::Ready;
-use super::tier::Tiered;
+use super::tier::{Tiered, indented};
 use super::variant::Variant;
 use crate::backend::cpu::NestPlan;
 use crate::base::Id;
@@ -39,31 +40,20 @@ impl Variant {
     }
 }
 
-/// A kernel with what runs it.
-pub(super) fn kernel_text(what: &str, tier: &Tiered) -> String {
-    let engine = if tier.is_made() { tier.describe().0 } else { "not called yet" };
-    format!("{what} ({engine})\n{}", indented(&tier.kernel().to_string()))
-}
-
-fn indented(text: &str) -> String {
-    text.lines().map(|line| format!("  {line}\n")).collect()
-}
-
 fn one_kernel(ready: &Ready, scan: &Scan) -> String {
     let LoopKernel { lanes, places, windows, .. } = &ready.plan;
     let lies = |(k, place): (usize, &kernel::Place)| format!("m{k} {}\n", operand(scan, place));
     let lies: String = places.iter().enumerate().map(lies).collect();
     let stages = ready.distributed.as_ref().map_or(String::new(), Distributed::text);
     let wide = if ready.vectorized.is_some() { "steps that do not wait for each other are lanes where there are many\n" } else { "" };
-    let head = kernel_text(&format!("one kernel, {}", counted(*lanes, "lane")), &ready.tier);
+    let head = ready.tier.text(&format!("one kernel, {}", counted(*lanes, "lane")));
     format!("{}{}{lies}{head}{stages}{wide}", before_text(&ready.before), windows_text(scan, windows))
 }
 
 impl Distributed {
     fn text(&self) -> String {
-        let stage = |(k, (tier, lanes)): (usize, (&Tiered, bool))| {
-            kernel_text(&format!("stage {k}{}", if lanes { ", steps as lanes" } else { "" }), tier)
-        };
+        let stage =
+            |(k, (tier, lanes)): (usize, (&Tiered, bool))| tier.text(&format!("stage {k}{}", if lanes { ", steps as lanes" } else { "" }));
         self.kernels().enumerate().map(stage).collect()
     }
 }
@@ -194,7 +184,7 @@ impl List<'_> {
         }
     }
     fn kernel(&self, tier: &Tiered, nest: &Nest, operands: &[Place]) -> String {
-        let mut out = kernel_text("kernel", tier);
+        let mut out = tier.text("kernel");
         for (k, strides) in nest.strides.iter().enumerate() {
             let at = operands.get(k).map_or(String::new(), |place| format!(" is {}", self.place(place)));
             if strides.step != 0 && nest.steps > 1 || !strides.outer.is_empty() || !at.is_empty() {

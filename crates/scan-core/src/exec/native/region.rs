@@ -1,7 +1,9 @@
 //! A region of a graph: node by node, or as a list of kernels, as the step of a loop is, where that is estimated to be quicker.
 
+use super::info::VariantInfo;
 use super::loops::NativeLoop;
-use super::plan::{Beside, planned_nodes, quick_nodes};
+use super::nodes::{Beside, planned_nodes, quick_nodes};
+use super::planner::Planner;
 use super::sides::names;
 use super::tier::Engine;
 use super::variants::{Made, Variants};
@@ -11,7 +13,6 @@ use crate::base::small;
 use crate::base::{Id, Result};
 use crate::eval::Walk;
 use crate::eval::walk::eager;
-use crate::exec::explain::VariantInfo;
 use crate::ir::op::{NativeOp, NativeRef, Outs};
 use crate::ir::print::print_plan;
 use crate::ir::{EvalCx, Graph, Node, Op, Scan, Value};
@@ -57,15 +58,15 @@ const BOUND: f64 = 300.0;
 const MOST: f64 = 2e7;
 
 impl Region {
-    fn new(graph: Graph, engine: Engine) -> Result<Region> {
+    fn new(graph: Graph, planner: Planner) -> Result<Region> {
         let types: Outs<Type> = graph.results().iter().map(|&v| graph.ty(v).clone()).collect();
         let (scan, seqs, captured) = as_loop(&graph)?;
         let outs = types.iter().map(|ty| ty.rows(Dim::known(1))).chain([Type::scalar(DType::I64)]).collect();
         let variants = Variants::whole(graph.params().len());
         // Without regions of its own.
-        let list = NativeLoop::alone(Arc::new(scan), outs, engine).planned();
-        let device = if let Engine::Device(device) = engine { Some(device) } else { None };
-        Ok(Region { types, walk: Walk::new(Arc::new(planned_nodes(&graph, engine)?)), list, seqs, captured, variants, device })
+        let list = NativeLoop::alone(Arc::new(scan), outs, planner).planned();
+        let device = if let Engine::Device(device) = planner.engine { Some(device) } else { None };
+        Ok(Region { types, walk: Walk::new(Arc::new(planned_nodes(&graph, planner)?)), list, seqs, captured, variants, device })
     }
 
     /// The device that it was asked for on.
@@ -171,7 +172,8 @@ impl NativeOp for Region {
 ///
 /// # Errors
 /// An internal error where the graph is not consistent.
-pub fn outlined(graph: &Graph, engine: Engine) -> Result<Option<Graph>> {
+pub fn outlined(graph: &Graph, planner: Planner) -> Result<Option<Graph>> {
+    let engine = planner.engine;
     let live = graph.needed(graph.results());
     let least = if matches!(engine, Engine::Device(_)) { regions::THERE } else { regions::HERE };
     if !regions::possible(graph, &live, least) {
@@ -199,14 +201,14 @@ pub fn outlined(graph: &Graph, engine: Engine) -> Result<Option<Graph>> {
         if let Some(k) = regions.begun(id) {
             let part = regions.part(graph, k, &live)?;
             let ins: Vec<Value> = part.ins.iter().map(|v| image[v]).collect();
-            let made = out.apply(Op::Native(NativeRef(Arc::new(Region::new(part.graph, engine)?))), &ins)?;
+            let made = out.apply(Op::Native(NativeRef(Arc::new(Region::new(part.graph, planner)?))), &ins)?;
             image.extend(part.outs.iter().copied().zip(made));
         } else if !regions.has(id) {
             let alone = matches!(engine, Engine::Device(_)) && !strict[id.idx()] && node.op.fuses() && node.outs.len() == 1;
             let made = if alone && !heads.has(node) && !feet.has(node) {
                 let part = by_itself(graph, node)?;
                 let ins: Vec<Value> = part.ins.iter().map(|v| image[v]).collect();
-                out.apply(Op::Native(NativeRef(Arc::new(Region::new(part.graph, engine)?))), &ins)?
+                out.apply(Op::Native(NativeRef(Arc::new(Region::new(part.graph, planner)?))), &ins)?
             } else {
                 let ins: Vec<Value> = node.ins.iter().map(|v| image[v]).collect();
                 out.copy(graph, id, &node.op, &ins)?

@@ -1,13 +1,62 @@
-//! A list with its operands, for steps in which no memory moves.
+//! A list that has begun: what all its steps read; with its operands, for steps in which no memory moves.
 
-use super::bound::{Bound, Halt};
-use super::memories::Memories;
+use super::bound::Bound;
+use super::halt::Halt;
+use super::head::Feed;
+use super::home::Home;
+use super::memories::{HeldRows, Memories, Steady};
 use super::mixed::Mixed;
-use crate::backend::cpu::{Operand, copy, truth_at};
-use crate::ir::EvalCx;
+use super::there::There;
+use crate::backend::cpu::{Operand, cells, copy, truth_at};
+use crate::base::Result;
+use crate::ir::{EvalCx, Scan};
 use crate::ops::softmax::Scratch;
-use crate::types::DType;
+use crate::scan::step::in_step;
+use crate::types::{Array, DType};
 use smallvec::SmallVec;
+
+/// A list with the values that all its steps read, and its memory.
+pub struct Begun<'a> {
+    list: &'a Mixed,
+    before: SmallVec<[Steady; 4]>,
+    arena: Array,
+}
+
+impl<'a> Begun<'a> {
+    /// What a list needs for n steps, of which so many are its own, the first of them `step`.
+    ///
+    /// # Errors
+    /// What the ops report.
+    pub fn new(list: &'a Mixed, scan: &Scan, cx: &mut EvalCx, ins: &[Array], [n, own, step]: [usize; 3]) -> Result<Begun<'a>> {
+        let computed = list.before.run(scan, cx, ins).map_err(|e| in_step(e, scan.name.as_deref(), step))?;
+        let there = list.there()?;
+        if there.is_none() {
+            list.pieces.iter().for_each(|p| p.expect(own));
+        }
+        let home = Home(there.map(There::device));
+        let before = list.before.values(ins, &computed).map(|x| Ok(Steady::new(home.sent(x)?, n))).collect::<Result<_>>()?;
+        Ok(Begun { list, before, arena: list.arena() })
+    }
+
+    /// The memory of a segment.
+    pub fn memories<'s>(&'s mut self, scan: &'s Scan, ins: &'s [Array], feed: &'s Feed<'s>, rows: &'s HeldRows<'s>) -> Memories<'s> {
+        let Begun { list, before, arena } = self;
+        Memories::new(scan, &list.plan, ins, before, feed, cells(arena), rows)
+    }
+
+    /// Its steps from one on.
+    pub fn segment<'s>(
+        &'s mut self,
+        scan: &'s Scan,
+        ins: &'s [Array],
+        feed: &'s Feed<'s>,
+        rows: &'s HeldRows<'s>,
+        [first, steps]: [usize; 2],
+    ) -> Segment<'s> {
+        let list = self.list;
+        Segment::new(list, self.memories(scan, ins, feed, rows), first, steps)
+    }
+}
 
 /// A list with all operands, from a step on, in memory that does not move.
 pub struct Segment<'a> {
@@ -41,7 +90,7 @@ impl<'a> Segment<'a> {
         Segment { list, memories, turns: [None, None], first, steps }
     }
     /// One step; true where the loop stops after it.
-    pub fn step(&mut self, cx: &mut EvalCx, step: usize, scratch: &mut Scratch) -> Result<bool, Halt> {
+    pub fn step(&mut self, cx: &mut EvalCx, step: usize, scratch: &mut Scratch) -> std::result::Result<bool, Halt> {
         self.memories.count(step);
         let period = self.memories.period();
         let (at, k) = ((step - self.first) % period, (step - self.first) / period);

@@ -5,7 +5,7 @@
 //!                                 x x x | 0      becomes   rows of 3, 4 apart; rows of 1, 4 apart
 //! ```
 
-use super::bound::moved;
+use super::moves::moved;
 use crate::backend::cpu::{Operand, Spot, Steps, copy_rows};
 use crate::plan::list::Run;
 use rustc_hash::FxHashMap;

@@ -1,7 +1,7 @@
 //! The parts of a step that is a list, as launches on a device.
 
 use super::apart::{meets, steady};
-use super::mixed::{Part, Piece};
+use super::piece::{Part, Piece};
 use crate::backend::cpu::Refusal;
 use crate::backend::gpu::{DeviceRef, Launch, Product, host, kernels, words};
 use crate::base::Result;

@@ -2,38 +2,25 @@
 //! host, between which what they read and write crosses.
 
 use super::apart::touched;
-use super::bound::Halt;
+use super::halt::Halt;
+use super::laid::{Laid, Operands};
 use super::memories::Memories;
-use super::mixed::{Part as Kind, Piece};
+use super::piece::{Part as Kind, Piece};
 use super::tasks::{self, Spot, Task};
 use super::whole::Whole;
-use crate::backend::cpu::{Memory, Operand, truth_at};
-use crate::backend::gpu::heap::{Plan, Region, Space};
-use crate::backend::gpu::launch::{Base, in_words};
-use crate::backend::gpu::{DeviceRef, Launch, words};
-use crate::base::clock::Instant;
+use crate::backend::cpu::truth_at;
+use crate::backend::gpu::{DeviceRef, Launch};
 use crate::base::{Diagnostic, Result};
-use crate::ir::{EvalCx, StateId};
+use crate::ir::EvalCx;
 use crate::kernel::Nest;
+use crate::plan::StepList;
 use crate::plan::list::{At, Place, STEP};
-use crate::plan::{StepList, Window};
-use crate::types::DType;
-use smallvec::SmallVec;
 use std::ops::Range;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
-
-/// So long a device may work before it is looked at whether the caller wants to stop.
-const PATIENCE: Duration = Duration::from_millis(100);
-/// Launches that are handed over at first before that.
-const FIRST: usize = 64;
 
 /// So many steps are worth a launch of their own kind.
 const MANY: usize = 2;
-
-/// Where the operands of a launch lie, and so many words behind the begin of that.
-pub type Operands = SmallVec<[(Option<Place>, usize); 4]>;
 
 /// Where a part runs.
 pub enum Part {
@@ -71,20 +58,6 @@ pub struct There {
     whole: OnceLock<Option<Whole>>,
     /// Bytes that crossed in the last call, to the device and back.
     crossed: [AtomicU64; 2],
-}
-
-/// The memory of a run on the device.
-pub struct Laid {
-    space: Space,
-    arena: Region,
-    /// Bytes of the host's temporaries per word.
-    bytes: usize,
-    scratch: Region,
-    rows: Vec<Region>,
-    seqs: Vec<Option<Region>>,
-    before: Vec<Region>,
-    /// Launches since the device was waited for, when that was, and how many there may be.
-    pace: (usize, Instant, usize),
 }
 
 impl There {
@@ -154,55 +127,6 @@ impl There {
         self.crossed.iter().zip(crossed).for_each(|(c, n)| c.store(n, Ordering::Relaxed));
     }
 
-    /// Lays out the memory of a segment, or takes what is there where it fits, and writes what its steps read.
-    fn lay_out(&self, laid: &mut Option<Laid>, plan: &StepList, memories: &Memories, [first, steps]: [usize; 2]) -> Result<()> {
-        let scan = memories.scan();
-        let seqs: Vec<Option<Range<usize>>> = scan.seqs.ids().map(|id| rows_of(&memories.operand(&At::Seq(id), first), steps)).collect();
-        let len = |at: &At| memories.operand(at, first).memory.span().1;
-        let rows: Vec<usize> = scan.states.ids().map(|id| len(&At::Row(id, 0))).collect();
-        let fits = laid.as_ref().is_some_and(|l| {
-            let same = |r: &Option<Region>, b: &Option<Range<usize>>| match (r, b) {
-                (Some(r), Some(b)) => r.words == b.len() / r.dtype.size() * words(r.dtype),
-                (r, b) => r.is_none() && b.is_none(),
-            };
-            l.rows.iter().zip(&rows).all(|(r, &n)| r.words == n / r.dtype.size() * words(r.dtype))
-                && l.seqs.iter().zip(&seqs).all(|(r, b)| same(r, b))
-        });
-        if !fits {
-            let new = self.regions(plan, memories, &rows, &seqs)?;
-            *laid = Some(new);
-        }
-        let laid = laid.as_mut().expect("made above");
-        for ((id, region), bytes) in scan.seqs.ids().zip(&mut laid.seqs).zip(seqs) {
-            if let (Some(region), Some(bytes)) = (region, bytes) {
-                region.first = bytes.start;
-                laid.space.bring(region, memories.operand(&At::Seq(id), first).memory, bytes)?;
-            }
-        }
-        for (id, region) in scan.states.ids().zip(&laid.rows) {
-            let bytes = read_rows(&plan.windows[id.0 as usize], memories, id, first);
-            laid.space.bring(region, memories.operand(&At::Row(id, 0), first).memory, bytes)?;
-        }
-        laid.space.set(&laid.arena.as_dtype(DType::I64), first as i64 - 1)
-    }
-
-    fn regions(&self, plan: &StepList, memories: &Memories, rows: &[usize], seqs: &[Option<Range<usize>>]) -> Result<Laid> {
-        let mut layout = Plan::new();
-        let arena = layout.region(DType::I8, 0..plan.memory().div_ceil(self.bytes));
-        let scratch = layout.region(DType::I32, 0..4 * self.scratch);
-        let windows = plan.windows.iter().zip(rows);
-        let rows = windows.map(|(w, &n)| layout.region(w.dtype, 0..n)).collect();
-        let seq = |(s, bytes): (DType, &Option<Range<usize>>)| bytes.clone().map(|bytes| layout.region(s, bytes));
-        let seqs = memories.seq_dtypes().zip(seqs).map(seq).collect();
-        let steady: Vec<(DType, Operand)> = memories.before().collect();
-        let before: Vec<Region> = steady.iter().map(|(dtype, o)| layout.region(*dtype, o.offset..o.memory.span().1)).collect();
-        let mut space = Space::new(self.device, &layout)?;
-        for (region, (_, o)) in before.iter().zip(&steady) {
-            space.bring(region, o.memory, o.offset..o.memory.span().1)?;
-        }
-        Ok(Laid { space, arena, bytes: self.bytes, scratch, rows, seqs, before, pace: (0, Instant::now(), FIRST) })
-    }
-
     /// Runs from step `done` up to step `end`, in memory of the host that does not move; `here(k, step)` runs part k on the host.
     ///
     /// # Errors
@@ -217,8 +141,7 @@ impl There {
         here: &mut dyn FnMut(&mut EvalCx, usize, usize) -> std::result::Result<(), Halt>,
     ) -> std::result::Result<bool, Halt> {
         let first = *done;
-        self.lay_out(laid, plan, memories, [first, end - first])?;
-        let laid = laid.as_mut().expect("laid out");
+        let laid = Laid::out(laid, (self.device, self.bytes, self.scratch), plan, memories, [first, end - first])?;
         let mut stopped = false;
         if let Some(whole) = self.whole(plan, pieces, end - first)? {
             whole.run(cx, laid, memories, &self.operands(plan, pieces), done, end)?;
@@ -233,15 +156,9 @@ impl There {
             *done += 1;
             cx.reached(*done);
         }
-        if laid.space.status()?.taken {
+        if !laid.end(plan, memories, [first, *done])? {
             return Err(Halt::Refused);
         }
-        for (id, region) in memories.scan().states.ids().zip(&laid.rows) {
-            let bytes = made_rows(memories, id, first, *done, &plan.windows[id.0 as usize]);
-            laid.space.take(region, memories.operand(&At::Row(id, 0), first).memory, bytes)?;
-        }
-        // What is handed over lies there for whoever asks next.
-        laid.space.finish()?;
         Ok(stopped)
     }
 
@@ -360,117 +277,4 @@ fn temporaries(plan: &StepList, pieces: &[Piece]) -> usize {
 
 fn is_step(place: &Place) -> bool {
     place.at == At::Slot(STEP)
-}
-
-/// The bytes of rows that so many steps see of a sequence; `None` where rows are empty.
-fn rows_of(operand: &Operand, steps: usize) -> Option<Range<usize>> {
-    let row = operand.stride.unsigned_abs();
-    let last = operand.offset as isize + operand.stride * (steps as isize - 1);
-    let (low, high) = (operand.offset.min(last as usize), operand.offset.max(last as usize));
-    (row > 0).then_some(low..high + row)
-}
-
-/// The bytes of a state's rows that steps from `first` on may see before they are written.
-fn read_rows(window: &Window, memories: &Memories, id: StateId, first: usize) -> Range<usize> {
-    let operand = memories.operand(&At::Row(id, 0), first);
-    let (len, row) = (operand.memory.span().1, window.row_bytes());
-    if operand.stride == 0 || window.entering {
-        return 0..len;
-    }
-    operand.offset.min(len)..(operand.offset + (window.span + 1) * row).min(len)
-}
-
-/// The bytes of a state's rows that steps may have written.
-fn made_rows(memories: &Memories, id: StateId, first: usize, done: usize, window: &Window) -> Range<usize> {
-    let operand = memories.operand(&At::Row(id, 0), first);
-    let len = operand.memory.span().1;
-    if operand.stride == 0 {
-        return 0..len;
-    }
-    let end = operand.offset + (done - first + window.span) * window.row_bytes();
-    operand.offset.min(len)..end.min(len)
-}
-
-impl Laid {
-    /// Where a place begins as a step sees it.
-    fn base(&self, memories: &Memories, place: &Place, step: usize) -> Base {
-        let by = place.first * words(place.dtype);
-        let host = |region: &Region| {
-            let base = region.base(memories.operand(&place.at, step).offset);
-            Base { at: base.at + by, ..base }
-        };
-        match place.at {
-            At::Slot(_) => {
-                let offset = memories.operand(&place.at, step).offset;
-                Base { at: self.arena.at + offset / self.bytes + by, from: self.arena.at, to: self.arena.at + self.arena.words }
-            }
-            At::Row(id, _) => host(&self.rows[id.0 as usize]),
-            // Of rows without elements nothing is read.
-            At::Seq(id) => self.seqs[id.0 as usize].as_ref().map_or(Base { at: 0, from: 0, to: 0 }, host),
-            At::Before(k) => host(&self.before[k]),
-        }
-    }
-
-    fn scratch(&self) -> Base {
-        Base { at: self.scratch.at, from: self.scratch.at, to: self.scratch.at + self.scratch.words }
-    }
-    /// Where an operand begins in a step, of which one place is told; so many words behind.
-    pub fn begin(&self, memories: &Memories, place: Option<&Place>, by: usize, step: usize) -> Base {
-        let base = place.map_or_else(|| self.scratch(), |place| self.base(memories, place, step));
-        Base { at: base.at + by, ..base }
-    }
-    /// Words from where a place is in a step to where it is a period later.
-    pub fn stride(memories: &Memories, place: &Place, step: usize) -> isize {
-        in_words(memories.operand(&place.at, step).stride, place.dtype.size(), words(place.dtype))
-    }
-    /// The memory.
-    pub fn space(&mut self) -> &mut Space {
-        &mut self.space
-    }
-
-    fn launch<'p>(&mut self, memories: &Memories, task: &Task, place: &dyn Fn(Spot) -> &'p Place, step: usize) -> Result<()> {
-        let bases: SmallVec<[Base; 8]> =
-            task.operands.iter().map(|&(spot, by)| self.begin(memories, (spot != Spot::Scratch).then(|| place(spot)), by, step)).collect();
-        self.pace.0 += 1;
-        let (steps, first) = task.launch.steps();
-        self.space.run(&task.launch, &bases, steps, first)
-    }
-
-    /// What of the device's memory stands for bytes from the begin of a place on, and where these lie with the host.
-    fn region(&self, memories: &Memories, place: &Place, step: usize, bytes: &Range<isize>) -> (Region, Range<usize>) {
-        let (size, wide) = (place.dtype.size(), words(place.dtype));
-        let first = memories.place(place, step).offset.wrapping_add_signed(bytes.start);
-        let at = self.base(memories, place, step).at.wrapping_add_signed(in_words(bytes.start, size, wide));
-        let region = Region { at, words: bytes.len() / size * wide, dtype: place.dtype, first };
-        (region, first..first + bytes.len())
-    }
-
-    /// Brings bytes of a value to the host's memory.
-    fn fetch(&mut self, memories: &Memories, place: &Place, step: usize, bytes: &Range<isize>) -> Result<()> {
-        let operand = memories.place(place, step);
-        if !matches!(operand.memory, Memory::Write(_)) {
-            return Ok(());
-        }
-        let (region, bytes) = self.region(memories, place, step, bytes);
-        self.space.take(&region, operand.memory, bytes)
-    }
-    /// Brings bytes of a value to the device's memory.
-    fn send(&mut self, memories: &Memories, place: &Place, step: usize, bytes: &Range<isize>) -> Result<()> {
-        let operand = memories.place(place, step);
-        let (region, bytes) = self.region(memories, place, step, bytes);
-        self.space.bring(&region, operand.memory, bytes)
-    }
-
-    /// Waits for the device where it has enough to do, and looks whether the caller wants to stop.
-    fn wait(&mut self, cx: &mut EvalCx) -> Result<()> {
-        cx.check()?;
-        if self.pace.0 < self.pace.2 {
-            return Ok(());
-        }
-        self.space.finish()?;
-        let took = self.pace.1.elapsed();
-        let most = if took < PATIENCE / 4 { 2 * self.pace.2 } else { self.pace.2 / if took > PATIENCE { 2 } else { 1 } };
-        self.pace = (0, Instant::now(), most.clamp(1, 1 << 14));
-        cx.check_clock()
-    }
 }

@@ -245,6 +245,11 @@ impl Tiered {
         self.ran.fetch_add(start.elapsed().as_nanos() as u64, Ordering::Relaxed);
         ran
     }
+    /// It as text, with what it is and what runs it.
+    pub fn text(&self, what: &str) -> String {
+        let engine = if self.is_made() { self.describe().0 } else { "not called yet" };
+        format!("{what} ({engine})\n{}", indented(&self.kernel().to_string()))
+    }
     /// The engine in use, and why it is not machine code where that was tried.
     pub fn describe(&self) -> (&'static str, Option<String>) {
         let refusal = match self.native.get() {
@@ -259,7 +264,13 @@ impl Tiered {
     }
 }
 
-#[cfg(all(test, feature = "jit"))]
+/// Lines of a text below another one.
+pub fn indented(text: &str) -> String {
+    text.lines().map(|line| format!("  {line}\n")).collect()
+}
+
+#[cfg(feature = "jit")]
+#[cfg(test)]
 mod tests {
     use super::*;
     use crate::backend::cpu::testing::check_with;

@@ -2,13 +2,13 @@
 
 use super::device::OnDevice;
 use super::distributed::Distributed;
+use super::info::VariantInfo;
 use super::mixed::Mixed;
 use super::ready::Ready;
 use super::switched::Switched;
 use super::vectorized::Vectorized;
-use crate::exec::explain::VariantInfo;
 use crate::ir::{Keep, Scan};
-use crate::lower::scan::BY_VALUES;
+use crate::lower::BY_VALUES;
 use crate::plan::Window;
 use std::sync::Arc;
 

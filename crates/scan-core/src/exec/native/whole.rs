@@ -1,9 +1,9 @@
 //! The steps of a list on a device as few launches, each of which does many steps.
 
+use super::laid::{Laid, Operands};
 use super::memories::Memories;
 use super::portion::Portion;
 use super::tasks::Task;
-use super::there::{Laid, Operands};
 use crate::backend::gpu::launch::MOST_STEPS;
 use crate::backend::gpu::launch::whole::Part;
 use crate::backend::gpu::{DeviceRef, Launch, Program, Tiling};

@@ -1,6 +1,7 @@
 //! What the parts of a list do in a step, counted; and what this machine does at most.
 
-use super::mixed::{Mixed, Part, Piece};
+use super::mixed::Mixed;
+use super::piece::{Part, Piece};
 use super::tier::{Engine, Tiered};
 use crate::backend::cpu::{Operand, bytes, cells};
 use crate::base::clock::Instant;

@@ -1,11 +1,13 @@
 //! Many sessions of one function that make a step at once.
 
-use super::{Made, Session, admits, misfit, rows_type};
+use super::state::Session;
+use super::steps::{admits, misfit, rows_type};
 use crate::backend::cpu::{bytes, team};
 use crate::base::clock::Instant;
 use crate::base::{Diagnostic, Result};
 use crate::dispatch;
 use crate::ir::EvalCx;
+use crate::lower::stepwise::Made;
 use crate::types::shape::count;
 use crate::types::{Array, DType, RowMut};
 use smallvec::SmallVec;

@@ -1,10 +1,11 @@
 //! A session: the states of a function's loops between two steps.
 
-use super::{Made, Steps, admits, misfit, rows_type};
+use super::steps::{Steps, admits, misfit, rows_type};
 use crate::backend::cpu::bytes;
 use crate::base::{Diagnostic, Kind, Result};
 use crate::exec::native::Paused;
 use crate::ir::{EvalCx, StateId};
+use crate::lower::stepwise::Made;
 use crate::scan::step::few_rows;
 use crate::types::shape::{count, tuple};
 use crate::types::{Array, Dim, Extents, Row, RowMut, memory};

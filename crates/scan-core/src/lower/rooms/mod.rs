@@ -20,8 +20,8 @@ mod steps;
 use self::pieces::{Of, Piece, Rows};
 use self::ranges::{Ranges, Sum};
 use super::Lowered;
-use super::inner::reads_end;
-use super::scan::known_shape;
+use super::ends::reads_end;
+use super::extents::known_shape;
 use crate::base::{Diagnostic, Id, Result};
 use crate::ir::op::{NativeOp, NativeRef, Outs};
 use crate::ir::{Def, EvalCx, Graph, Keep, Node, Op, Scan, Value};
@@ -29,6 +29,9 @@ use crate::ops::index::Pattern;
 use crate::types::{Array, DType, Dim, Type};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
+
+/// A loop whose number of steps nothing bounds runs so many at most.
+pub(super) const UNBOUNDED: usize = if usize::BITS < 64 { 1 << 28 } else { 1 << 40 };
 
 /// A loop in a step that runs between 1 and so many steps; rows that it keeps lie in arrays that have room for all of them. One that hands on
 /// its initial rows alone may also run none.

@@ -1,6 +1,6 @@
 //! A loop whose step is a list.
 
-use super::{Halt, array_of, before, bytes_of, finished, initial, returned, rows};
+use super::memory::{Halt, array_of, before, bytes_of, finished, initial, returned, rows};
 use crate::base::{Id, Result};
 use crate::dispatch;
 use crate::ir::op::{Gather, GatherWrite, Index, IndexWrite, Outs, Write};

@@ -1,6 +1,6 @@
 //! A loop that is one kernel.
 
-use super::{Halt, before, bytes_of, finished, initial, returned, rows};
+use super::memory::{Halt, before, bytes_of, finished, initial, returned, rows};
 use crate::base::{Id, Result};
 use crate::ir::op::Outs;
 use crate::ir::{EvalCx, Scan};

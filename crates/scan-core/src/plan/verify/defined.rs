@@ -3,8 +3,8 @@
 //! A part that may write some elements of a span counts as one that writes all of them, and a loop in a step as one that runs all its steps:
 //! what is reported here is wrong in any case.
 
+use super::bounds::{Bounds, Checked, ensure};
 use super::reach::Reach;
-use super::{Bounds, Checked, ensure};
 use crate::ir::Scan;
 use crate::kernel::{LEVELS, Nest, Use};
 use crate::plan::list::{At, InnerKernel, InnerList, Item, Place, Run, STEP, StepList, Work};

@@ -1,6 +1,6 @@
 //! Temporaries that are wanted at the same time have no byte in common.
 
-use super::{Checked, ensure};
+use super::bounds::{Checked, ensure};
 use crate::plan::list::{At, Place, STEP, StepList, Temporary};
 
 pub(super) fn check(plan: &StepList) -> Checked {

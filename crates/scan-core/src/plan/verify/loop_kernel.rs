@@ -1,6 +1,7 @@
 //! What holds of a loop that is one kernel.
 
-use super::{Checked, before, bytes_of, ensure, windows};
+use super::bounds::{Checked, bytes_of, ensure};
+use super::states::{before, windows};
 use crate::base::Id;
 use crate::ir::Scan;
 use crate::kernel::{self, Lane, Mem, Use};

@@ -1,6 +1,6 @@
 //! What holds of a part and its operands.
 
-use super::{Bounds, Checked, ensure};
+use super::bounds::{Bounds, Checked, ensure};
 use crate::base::Id;
 use crate::ir::Op;
 use crate::ir::verify::agree;

@@ -1,6 +1,6 @@
 //! What parts of a step reach of the memory that their operands name.
 
-use super::{Bounds, Checked, ensure};
+use super::bounds::{Bounds, Checked, ensure};
 use crate::kernel::{Nest, Use};
 use crate::plan::list::{InnerList, Item, Place, Work};
 use crate::types::DType;
