@@ -106,7 +106,7 @@ BUGS += [
      "T::ZERO.plus(*ins[from].as_slice::<T>().last()?)"),
     ("what was added is read as if it had been set", "rewrite/rules/index.rs", "let same = «write.mode == Write::Set» && write.pattern",
      "true"),
-    ("rows turned round are taken for one another", "lower/rowwise.rs", "Op::Flip(Flip { axis }) if «*axis > 0» => first(1),", "true"),
+    ("rows turned round are taken for one another", "ops/rowwise.rs", "Op::Flip(Flip { axis }) if «*axis > 0» => first(1),", "true"),
     ("equal expressions share their derivative", "expr/gradient.rs", "if «!vars.iter().any(inner)» {", "true"),
     ("halves are rounded towards zero", PYTHON + "theano/tensor/elemwise.py",
      "away = «elementwise(\"ge\", abs(v - whole), as_tensor_variable(0.5))»", 'elementwise("gt", abs(v - whole), as_tensor_variable(0.5))'),
