@@ -6,6 +6,7 @@ use super::exact::with_sums;
 use super::extents::known_shape;
 use super::in_place::Order;
 use super::inner;
+use super::joins_reduced::with_joins_reduced;
 use super::kinds::{Kind, Kinds};
 use super::margins::with_margins;
 use super::moves::{self, Source};
@@ -68,6 +69,7 @@ pub(super) fn listed(
     let body = with_sums(&body)?.unwrap_or(body);
     let body = with_reads_of_whole(&body)?.unwrap_or(body);
     let body = with_reads_reduced(scan, &body)?.unwrap_or(body);
+    let body = with_joins_reduced(&body)?.unwrap_or(body);
     let body = with_margins(&body)?.unwrap_or(body);
     let kinds = Kinds::new(scan, &body);
     if kinds.nodes(&body).any(|n| n.outs.iter().all(|&v| kinds.of(v) != Kind::Step) && matches!(&n.op, Op::Extern(e) if !e.0.pure())) {

@@ -25,6 +25,7 @@ mod guards;
 pub mod heads;
 mod in_place;
 pub(crate) mod inner;
+mod joins_reduced;
 mod kept;
 mod kinds;
 mod lengths;

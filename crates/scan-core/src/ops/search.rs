@@ -1,14 +1,12 @@
 //! Search in a sorted vector.
 
 use super::args::one;
-use super::sort::ascending;
-use super::support::{exactly, none};
+use super::support::{exactly, is_nan, none};
 use crate::base::Result;
 use crate::ir::op::*;
 use crate::ir::{Graph, Value};
 use crate::types::{Array, DType, Element, Type, memory};
 use crate::{bail, dispatch};
-use std::cmp::Ordering;
 
 /// i64 of the shape of v: as many elements of a stand before each of v, NaN being above everything as in `sort`. Of a vector that is not
 /// sorted some position is found, the same everywhere.
@@ -47,11 +45,11 @@ const NEAR: usize = 8;
 impl SearchSorted {
     /// The positions of all elements of v. Where these ascend, each search begins where the one before ended.
     fn all<T: Element>(&self, cx: &mut EvalCx, a: &[T], v: &[T]) -> Result<Vec<i64>> {
-        let sorted = v.len() > 1 && a.is_sorted_by(|x, y| ascending(*x, *y) != Ordering::Greater);
+        let sorted = v.len() > 1 && a.windows(2).fold(true, |sorted, pair| sorted & in_order(pair[0], pair[1]));
         let mut out: Vec<i64> = memory::room(v.len());
         let mut last = 0;
         for (k, &x) in v.iter().enumerate() {
-            let onward = sorted && k > 0 && ascending(v[k - 1], x) != Ordering::Greater;
+            let onward = sorted && k > 0 && in_order(v[k - 1], x);
             last = if onward { self.onward(a, x, last) } else { self.position(a, x) };
             out.push(last as i64);
             cx.worked(8)?;
@@ -61,8 +59,7 @@ impl SearchSorted {
 
     /// Whether an element stands before the place of x.
     fn before<T: Element>(&self, element: T, x: T) -> bool {
-        let order = ascending(element, x);
-        order == Ordering::Less || self.right && order == Ordering::Equal
+        if self.right { in_order(element, x) } else { element < x || is_nan(x) && !is_nan(element) }
     }
 
     /// From a position that the one looked for is not before.
@@ -84,6 +81,12 @@ impl SearchSorted {
         }
         at + usize::from(left == 1 && self.before(a[at], x))
     }
+}
+
+/// True for elements in the order of sorting, or equal.
+#[inline]
+fn in_order<T: Element>(before: T, x: T) -> bool {
+    (before <= x) | is_nan(x)
 }
 
 #[cfg(test)]

@@ -1,15 +1,14 @@
 //! Sorting.
 
 use super::order::{Key, Ordered, is_short};
-use super::support::{Lane, Lanes, check_axes, exactly, is_float, is_nan, none, one};
+use super::support::{Lane, Lanes, check_axes, exactly, is_float, none, one};
 use crate::base::Result;
 use crate::dispatch;
 use crate::ir::op::*;
 use crate::ir::{Graph, Value};
 use crate::types::shape::{Extents, count};
-use crate::types::{Array, DType, Dim, Element, Type, memory};
+use crate::types::{Array, DType, Dim, Type, memory};
 use smallvec::SmallVec;
-use std::cmp::Ordering;
 use std::ops::Range;
 
 /// Ascending, NaN last, stable.
@@ -338,11 +337,6 @@ fn sort<K: Key>(cx: &mut EvalCx, order: &mut Vec<K>) -> Result<()> {
         size *= 2;
     }
     Ok(())
-}
-
-/// The total order of sorting: NaN is above everything and equal to itself.
-pub(super) fn ascending<T: Element>(a: T, b: T) -> Ordering {
-    a.partial_cmp(&b).unwrap_or_else(|| is_nan(a).cmp(&is_nan(b)))
 }
 
 /// `0, 1, …` along an axis of x, with extent 1 along the others.

@@ -10,7 +10,7 @@
 //! evaluation does not fail because of elements.
 
 use crate::base::Result;
-use crate::ir::op::{BroadcastTo, Gather};
+use crate::ir::op::{BroadcastTo, Gather, Reduce, ReduceKind};
 use crate::ir::{Graph, Node, Op, Scan, State, StateId, Value};
 use crate::ops::rowwise::counts;
 use crate::rewrite::Cx;
@@ -143,12 +143,18 @@ impl<'a> Mask<'a> {
 fn of_rows(g: &Graph, v: Value, holds: Value) -> Option<Value> {
     let (Op::Gather(Gather { axes }), &[x, places]) = g.node_of(v).map(|node| (&node.op, &node.ins[..]))? else { return None };
     let (Op::Elem(ElemOp::Where), &[cond, numbers, other]) = g.node_of(places).map(|node| (&node.op, &node.ins[..]))? else { return None };
-    let (Op::Elem(ElemOp::Minimum), &[first, last]) = g.node_of(other).map(|node| (&node.op, &node.ins[..]))? else { return None };
     let rows = &g.ty(x).dims[0];
     let found =
         cond == holds && axes[..] == [0] && g.ty(x) == g.ty(v) && counts(g, numbers).as_ref() == Some(rows) && g.ty(holds).rank() == 1;
-    // No row is asked for that is not there.
-    let there = g.node_of(first).is_some_and(|node| matches!(node.op, Op::ArgReduce(_)));
-    let there = there && g.arg(last).dim.as_ref() == Some(&rows.add(&Dim::from_parts([], -1)));
-    (found && there).then_some(x)
+    (found && is_there(g, other, (cond, numbers), rows)).then_some(x)
+}
+
+/// True for the least of the numbers of rows for which a condition holds, or the last number: no row is asked for that is not there.
+fn is_there(g: &Graph, v: Value, (cond, numbers): (Value, Value), rows: &Dim) -> bool {
+    let node = |v: Value| g.node_of(v).map(|node| (&node.op, &node.ins[..]));
+    let Some((Op::Reduce(Reduce { kind: ReduceKind::Min, .. }), &[joined])) = node(v) else { return false };
+    let Some((Op::Join(_), &[running, behind])) = node(joined) else { return false };
+    let Some((Op::Expand(_), &[last])) = node(behind) else { return false };
+    let Some((Op::Elem(ElemOp::Where), ins)) = node(running) else { return false };
+    *ins == [cond, numbers, last] && g.arg(last).dim.as_ref() == Some(&rows.add(&Dim::from_parts([], -1)))
 }

@@ -2,7 +2,7 @@
 //! not the same bits.
 
 use super::{Rule, either};
-use crate::ir::Value;
+use crate::ir::{Op, Value};
 use crate::rewrite::local::Local;
 use crate::scalar::ElemOp::*;
 
@@ -117,7 +117,7 @@ fn power(l: &mut Local, x: Value, n: Value) -> Option<Value> {
     if !l.dtype(x).is_float() || !l.absorbs(x, n) {
         return None;
     }
-    let n = l.splat(n)?;
+    let n = l.splat(n).or_else(|| one_exponent(l, x, n))?;
     if n == 0.0 || n.abs() > MULTIPLIED || (2.0 * n).fract() != 0.0 {
         return None;
     }
@@ -129,6 +129,14 @@ fn power(l: &mut Local, x: Value, n: Value) -> Option<Value> {
     // The reciprocal first: what it rounds to 0 or infinity, all of these powers do.
     let x = if n < 0.0 { l.elem(Reciprocal, &[x])? } else { x };
     if half { root_power(l, x, whole) } else { multiplied(l, x, whole) }
+}
+
+/// The number between which and itself the gradient of a power of x chooses, by what x is.
+fn one_exponent(l: &Local, x: Value, n: Value) -> Option<f64> {
+    let (Op::Elem(Where), &[cond, a, b]) = l.node(n)? else { return None };
+    let (Op::Elem(_), ins) = l.node(cond)? else { return None };
+    let of_x = ins.iter().all(|&v| v == x || l.splat(v).is_some());
+    l.splat(a).filter(|&n| of_x && l.splat(b) == Some(n))
 }
 
 /// `xⁿ · √x`, and what `pow` gives where that is another number: at −∞ and −0.

@@ -55,15 +55,12 @@ fn first_row(g: &mut Graph, x: Value, (at, from_end): (usize, bool)) -> Value {
 
 /// For each row its own number; for one that runs no step, that of the first row that runs one.
 pub(super) fn places(b: &mut Batching, goes: Value) -> Result<Value> {
-    let (one, last) = (b.g.int(1), b.g.int(-1));
-    let goes_at = b.g.cast(goes, crate::types::DType::I64);
-    let behind = b.g.expand(one, &[0]);
-    let some = b.g.join_rows(&[goes_at, behind]);
-    let first = b.apply(ArgReduce { kind: Extreme::Max, axis: 0 }, &[some])?;
-    let extent = b.extent();
-    let last = b.g.add(extent, last);
-    let first = b.g.minimum(first, last);
-    let numbers = b.numbers(0)?;
+    let (numbers, extent, minus_one) = (b.numbers(0)?, b.extent(), b.g.int(-1));
+    let last = b.g.add(extent, minus_one);
+    let behind = b.g.expand(last, &[0]);
+    let running = b.g.select(goes, numbers, last);
+    let some = b.g.join_rows(&[running, behind]);
+    let first = b.apply(Reduce { kind: ReduceKind::Min, axes: vec![0], keepdims: false }, &[some])?;
     Ok(b.g.select(goes, numbers, first))
 }
 
