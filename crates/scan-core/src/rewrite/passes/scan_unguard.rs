@@ -37,11 +37,13 @@ pub fn run(cx: &mut Cx, graph: &Graph) -> Result<Option<Graph>> {
             let now = found.as_ref().unwrap_or(scan);
             let mask = Mask::of(now, id);
             let own = mask.own_rows(graph, &mut ins);
+            if own {
+                cx.done(NAME, title(scan), "rows that run no step are read as they are");
+            }
             let body = mask.unguarded(cx)?.or_else(|| own.then(|| now.body.clone()));
             found = body.map(|body| now.with_body(body)).or(found);
         }
         let Some(found) = found else { return Ok(false) };
-        cx.done(NAME, title(scan), "rows that have stopped need no guard");
         rebuild.copy_of(id, &Op::Scan(Arc::new(found)), &ins)?;
         Ok(true)
     })
@@ -89,8 +91,12 @@ impl<'a> Mask<'a> {
                 }
             }
         }
-        if needless.len() < guards.len() {
-            cx.left(NAME, title(self.scan), "rows that have stopped could fail");
+        let (all, name) = (guards.len(), title(self.scan));
+        if needless.len() < all {
+            cx.left(NAME, name.clone(), format!("{} of {all} guards: rows that have stopped could fail, or count", all - needless.len()));
+        }
+        if !needless.is_empty() {
+            cx.done(NAME, name, format!("{} of {all} guards of rows that have stopped", needless.len()));
         }
         if needless.is_empty() { Ok(None) } else { self.without(&needless) }
     }
