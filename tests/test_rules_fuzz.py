@@ -17,7 +17,6 @@ RULES = [
     "release",
     "transposed",
     "masks",
-    "row_masks",
     "stacks",
     "join_writes",
     "fma",

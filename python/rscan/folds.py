@@ -58,7 +58,7 @@ def fori(lower: Any, upper: Any, body: Callable[[Variable, Any], Any], init: Any
         check_arguments(body, [i, value], {}, span)
         return {"value": _like(value, body(i, value), body, span)}
 
-    return loop(step, over={"i": arange(first, end)}, init={"value": init}, name=_loop_name(body, None)).last["value"]
+    return loop(step, over={"i": arange(first, end)}, init={"value": init}, name=_loop_name(body, None) or "fori").last["value"]
 
 
 def while_loop(cond: Callable[[Any], Any], body: Callable[[Any], Any], init: Any) -> Any:
@@ -97,7 +97,7 @@ def while_loop(cond: Callable[[Any], Any], body: Callable[[Any], Any], init: Any
         return {"value": new}, until(logical_not(cond(new)))
 
     n_steps = where(first, _UNLIMITED, 0)
-    return loop(step, init={"value": init}, n_steps=n_steps, name=_loop_name(body, None)).last["value"]
+    return loop(step, init={"value": init}, n_steps=n_steps, name=_loop_name(body, None) or "while_loop").last["value"]
 
 
 def _like(before: Any, after: Any, fn: Callable[..., Any], span: int) -> Any:

@@ -16,6 +16,7 @@ its own class.
 from __future__ import annotations
 
 import functools
+import threading
 import weakref
 from types import SimpleNamespace
 from typing import Any, NoReturn
@@ -275,22 +276,46 @@ class Variable(Methods, Valueless):
 
 Variable._family = Variable
 
-_known: weakref.WeakValueDictionary[Any, Variable] = weakref.WeakValueDictionary()
+class _Known(weakref.ref["Variable"]):
+    """A Python object of an expression. Each operation makes one: `WeakValueDictionary` takes five times as long."""
+
+    __slots__ = ("key",)
+    key: Any
+
+
+_known: dict[Any, _Known] = {}
+#: Another thread makes no new object of an expression while the old one is forgotten. An object may go while one is made.
+_knowing = threading.RLock()
+
+
+def _forget(gone: _Known, known: dict[Any, _Known] = _known, knowing: Any = _knowing) -> None:
+    # When Python ends, the names of this module may be gone before its objects.
+    with knowing:
+        if known.get(gone.key) is gone:
+            del known[gone.key]
+
+
+def _remember(key: Any, variable: Variable) -> None:
+    known = _Known(variable, _forget)
+    known.key = key
+    with _knowing:
+        _known[key] = known
 
 
 def wrap(native: _native.Var, family: type[Variable] = Variable) -> Variable:
     """The Python object of an expression; the same one as long as it lives."""
     key = (family, native.key)
-    found = _known.get(key)
+    known = _known.get(key)
+    found = None if known is None else known()
     if found is None:
         found = family._shared_class._adopt(native) if native.kind == "shared" else family(native)  # type: ignore[attr-defined]
-        _known[key] = found
+        _remember(key, found)
     return found
 
 
 def known_as(variable: Variable) -> Variable:
     """Makes this the Python object of its expression."""
-    _known[(variable._family, variable._v.key)] = variable
+    _remember((variable._family, variable._v.key), variable)
     return variable
 
 
@@ -356,6 +381,8 @@ def is_operand(value: Any) -> bool:
 
 def operands(args: Any) -> list[Variable]:
     """Arguments that meet in an elementwise function, as variables."""
+    if all(isinstance(a, Variable) for a in args):
+        return list(args)
     family = family_of(args)
     strong = [a if is_weak(a) else as_variable(a, family=family) for a in args]
     dtypes = tuple(a.dtype for a in strong if isinstance(a, Variable))

@@ -189,8 +189,23 @@ fn widened(x: &mut Array) -> &mut Array {
     x
 }
 
-fn cumulate<T: Number>(cx: &mut EvalCx, x: &mut Array, axis: usize, reverse: bool, op: fn(T, T) -> T) -> Result<Array> {
-    along(cx, x, axis, reverse, |y: &mut [T], now, before| y[now] = op(y[before], y[now]))
+fn cumulate<T: Number>(cx: &mut EvalCx, x: &mut Array, axis: usize, reverse: bool, op: impl Fn(T, T) -> T) -> Result<Array> {
+    if axis + 1 < x.shape().len() || reverse {
+        return along(cx, x, axis, reverse, |y: &mut [T], now, before| y[now] = op(y[before], y[now]));
+    }
+    let (n, mut y) = (x.shape()[axis], take(x));
+    for lane in y.as_mut_slice::<T>().chunks_exact_mut(n.max(1)) {
+        let Some((first, rest)) = lane.split_first_mut() else { continue };
+        let mut sum = *first;
+        for block in rest.chunks_mut(BLOCK) {
+            for element in block.iter_mut() {
+                sum = op(sum, *element);
+                *element = sum;
+            }
+            cx.worked(block.len())?;
+        }
+    }
+    Ok(y)
 }
 
 /// Elements between two looks at the clock.

@@ -311,18 +311,10 @@ pub static PASSES: &[Pass] = &[
     Pass {
         name: "masks",
         theano: &[],
-        doc: "Writes masks of extremes as comparisons.",
+        doc: "Writes masks of extremes as comparisons, and chooses among what is read of masked rows, not among the rows.",
         stage: Stage::Last,
         exact: Exact::Yes,
-        run: Run::Rules(&[masks::RULES]),
-    },
-    Pass {
-        name: "row_masks",
-        theano: &[],
-        doc: "Chooses among what is read of rows, not among rows that are read.",
-        stage: Stage::Last,
-        exact: Exact::Yes,
-        run: Run::Rules(&[row_masks::READS]),
+        run: Run::Rules(&[masks::RULES, row_masks::READS]),
     },
     Pass {
         name: "stacks",

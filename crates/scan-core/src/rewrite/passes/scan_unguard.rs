@@ -71,8 +71,10 @@ impl<'a> Mask<'a> {
         let body = &self.scan.body;
         let captured = self.scan.n_params() - self.scan.captured.len();
         let at = |v: Value| body.params().iter().position(|&p| p == v);
+        let by_mask = |v: Value| v == self.goes || body.node_of(v).is_some_and(|n| matches!(n.op, Op::Expand(_)) && n.ins[0] == self.goes);
         let guard = |node: &&Node| {
             self.apart.chooses(node)
+                && by_mask(node.ins[0])
                 && at(node.ins[1]).is_some_and(|p| p < captured)
                 && (at(node.ins[2]).is_some_and(|p| p >= captured) || body.const_value(node.ins[2]).is_some())
         };

@@ -139,9 +139,10 @@ fn twice(l: &mut Local, op: &Op, ins: &[Value]) -> Option<Value> {
     l.of(ins[0], f).map(|_| ins[0])
 }
 
+/// Not of unsigned integers, of which the negative ones are others.
 fn of_negated(l: &mut Local, op: &Op, x: Value) -> Option<Value> {
     let Op::Elem(f) = *op else { return None };
-    let y = l.of(x, Neg)?;
+    let y = l.of(x, Neg).filter(|_| !l.dtype(x).is_unsigned())?;
     l.elem(f, &[y])
 }
 

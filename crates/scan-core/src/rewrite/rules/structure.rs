@@ -54,9 +54,12 @@ fn lossless(from: DType, to: DType) -> bool {
     }
 }
 
+/// A float that is cast to integers ends at the largest one, an integer that is cast goes around.
 fn cast_twice(l: &mut Local, op: &Op, inner: Value) -> Option<Value> {
-    let (Op::Cast(_), &[x]) = l.node(inner)? else { return None };
-    lossless(l.dtype(x), l.dtype(inner)).then(|| l.make(op.clone(), &[x]))?
+    let (Op::Cast(to), (Op::Cast(_), &[x])) = (op, l.node(inner)?) else { return None };
+    let (from, by, to) = (l.dtype(x), l.dtype(inner), to.dtype);
+    let around = by.is_float() && !from.is_float() && to.is_int() && !lossless(from, to);
+    (lossless(from, by) && !around).then(|| l.make(op.clone(), &[x]))?
 }
 
 /// So that transposes meet.

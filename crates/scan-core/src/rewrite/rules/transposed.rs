@@ -27,15 +27,20 @@ fn vector(l: &mut Local, x: Value, axis: usize) -> Option<(Value, Option<Expand>
     }
 }
 
+/// True where the factors fit, or where a call of such that do not is done again by the graph as it was written: they do not fit turned, either.
+fn fits(l: &Local, op: &Op, factors: [Value; 2]) -> bool {
+    l.speculate || !op.def().fallible(l.g, &factors)
+}
+
 fn row(l: &mut Local, op: &Op, x: Value, y: Value) -> Option<Value> {
-    let a = matrix(l, y).filter(|_| !op.def().fallible(l.g, &[x, y]))?;
+    let a = matrix(l, y).filter(|_| fits(l, op, [x, y]))?;
     let (x, expand) = vector(l, x, 0)?;
     let product = l.make(MatMul {}, &[a, x])?;
     expand.map_or(Some(product), |expand| l.make(expand, &[product]))
 }
 
 fn column(l: &mut Local, op: &Op, x: Value, y: Value) -> Option<Value> {
-    let a = matrix(l, x).filter(|_| !op.def().fallible(l.g, &[x, y]))?;
+    let a = matrix(l, x).filter(|_| fits(l, op, [x, y]))?;
     let (y, expand) = vector(l, y, 1)?;
     let product = l.make(MatMul {}, &[y, a])?;
     expand.map_or(Some(product), |expand| l.make(expand, &[product]))
