@@ -33,7 +33,7 @@ THREADED := tests/test_settings.py tests/test_function.py tests/test_compile.py 
 # How many draws of data `make accept-onnx` judges each graph by.
 DRAWS        ?= 100
 
-.PHONY: accept-plans accept-threads accept-derivatives accept-saved accept-onnx accept-numpy accept-mapped service accept-native accept-targets accept-package test-small accept-service accept-sessions accept-cuda accept-files accept-array-api accept-transforms accept-engines accept-passes accept-slopes help demo test lint test-rust test-python test-interop wheel bench docs fix accept-random accept-misfits accept-facade accept-memory accept-ulp accept-bugs accept-device-bugs accept-mutants accept-models clean
+.PHONY: accept-plans accept-threads accept-derivatives accept-saved accept-onnx accept-numpy accept-mapped service accept-native accept-targets accept-package test-small accept-service accept-sessions accept-cuda accept-files accept-array-api accept-transforms accept-engines accept-passes accept-slopes accept-nests help demo test lint test-rust test-python test-interop wheel bench docs fix accept-random accept-misfits accept-facade accept-memory accept-ulp accept-bugs accept-device-bugs accept-mutants accept-models clean
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
 
@@ -192,6 +192,9 @@ accept-memory: $(VENV)/built $(VENV)/installed  ## N refused allocations under a
 
 accept-slopes: $(VENV)/built $(VENV)/installed  ## how time grows with the steps of loops that carry a buffer
 	cd benchmarks && ../$(PY) slopes.py
+
+accept-nests: $(VENV)/built $(VENV)/installed  ## thirteen classes of loops beside the best C that is known for each (fails while one takes more than 2.5 times as long)
+	cd benchmarks && ../$(PY) nests.py $(FLAGS)
 
 accept-transforms: $(VENV)/built $(VENV)/installed  ## transforms of transforms of 40 loops, all pairs, against finite differences (FLAGS='--jax 4', BENCH_PYTHON: against JAX)
 	PYTHONPATH=python:tests $(BENCH_PYTHON) -m composed $(FLAGS)

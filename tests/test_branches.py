@@ -342,3 +342,51 @@ def test_lists_leave_errors_of_what_no_branch_needs_to_the_law(monkeypatch, shar
             f(np.full(3, 7.0), *args[1:], 0)
     for got in found[1:]:
         assert [a.tobytes() for a in got] == [a.tobytes() for a in found[0]]
+
+
+def powers(v, n, stops):
+    """The rows of a loop of n steps or fewer."""
+
+    def step(a):
+        new = a + v
+        return ({"a": new}, rs.until(new > 9)) if stops else {"a": new}
+
+    return rs.loop(step, init={"a": v}, n_steps=n)
+
+
+def powers_of_numpy(v, n, stops):
+    rows = []
+    for _ in range(n):
+        rows.append((rows[-1] if rows else v) + v)
+        if stops and rows[-1] > 9:
+            break
+    return rows
+
+
+ROWS = {"last": lambda rows: rows[-1], "first": lambda rows: rows[0], "both": lambda rows: rows[-1] - 2 * rows[0]}
+LOOPS_IN_BRANCHES = {
+    "two": lambda where, row, k, v: where(k > 2, lambda: row(v, k), lambda: row(10 * v, k - 3)),
+    "beside": lambda where, row, k, v: where(k > 2, lambda: row(v, k - 2), lambda: v) + where(k < 5, lambda: row(3 * v, k), lambda: v),
+    "nested": lambda where, row, k, v: where(k > 2, lambda: row(v, k), lambda: where(k > 1, lambda: row(2 * v, k), lambda: 3 * v)),
+    "one of the other": lambda where, row, k, v: where(k > 2, lambda: row(row(v, 2), k), lambda: row(10 * v, k + 1)),
+}
+
+
+@pytest.mark.parametrize("stops", [False, True], ids=["counted", "until"])
+@pytest.mark.parametrize("row", ROWS)
+@pytest.mark.parametrize("form", LOOPS_IN_BRANCHES)
+def test_a_row_that_a_loop_in_the_other_branch_has_not(form, row, stops):
+    """Only the branch that is taken has to have the row; the other one leaves the loops beside it alone."""
+    program, read = LOOPS_IN_BRANCHES[form], ROWS[row]
+
+    def step(k, v):
+        value = program(lambda c, a, b: rs.ifelse(c, a(), b()), lambda v, n: read(powers(v, n, stops)["a"]), k, v)
+        return {"v": v + 0.25, "y": value}
+
+    f = rs.compile(lambda ks, v: rs.loop(step, over={"k": ks}, init={"v": v}).y)
+    for ks in ([3, 3, 3], [1, 4, 2] if form != "two" else [4, 6, 3], [3, 5, 4, 8, 5]):
+        wanted = [
+            program(lambda c, a, b: a() if c else b(), lambda v, n: read(powers_of_numpy(v, n, stops)), k, 0.5 + 0.25 * t)
+            for t, k in enumerate(ks)
+        ]
+        np.testing.assert_allclose(f(np.array(ks), 0.5), wanted, rtol=1e-12)

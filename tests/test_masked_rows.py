@@ -180,3 +180,19 @@ def test_a_fault_in_a_row_that_goes_on_is_an_error():
     np.testing.assert_array_equal(mapped(places, np.array([0, 1, 0])), [3, 1, 3])
     with pytest.raises(IndexError, match="index 9 is out of range"):
         mapped(np.array([[1, 2, 0, 0], [0, 0, 0, 0], [3, 0, 0, 9]]), np.array([0, 1, 0]))
+
+
+def test_a_choice_by_the_mask_and_something_else_is_no_guard():
+    h, some = np.array([-1.0, 1.0, -2.0, 2.0]), np.array([True, False, True, False])
+
+    def step(m, h, goes):
+        new = m.where(goes, m.where(goes & (h > 0), h, 10 * h) + 1, h)
+        return new, goes & (new < 4)
+
+    check(step, (h, h < 9), 4)
+
+    def given(m, h, goes):
+        new = m.where(goes, m.where(goes & m.constant(some), h, -h) + 1, h)
+        return new, goes & (new < 4)
+
+    check(given, (h, h < 9), 4)

@@ -70,7 +70,6 @@ NUMPY: dict[str, str] = {
 
 #: By names of JAX's, of its parts and of what they hold.
 JAX: dict[str, str] = {
-    "while_loop": "rs.loop, whose step returns rs.until(done) beside the states",
     "fori_loop": "rs.fori(lower, upper, body, x)",
     "cond": "rs.ifelse(condition, a, b): only what is taken is computed",
     **_each("lax numpy", "its functions are here: rs.loop, rs.fori, rs.ifelse, rs.sum"),

@@ -82,7 +82,7 @@ impl Lowering<'_> {
         let failed = inner.ends(self)?;
         self.slices |= inner.lowering.slices || kinds.nodes(&body).any(|n| dynamic_slice::dynamic_slice(&n.op).is_some());
         // Of values that are none it might never end.
-        let steps = self.where_all_holds(steps);
+        let steps = self.where_given(steps, node);
         self.loops.push(node.span);
         self.loops.append(&mut inner.lowering.loops);
         let Inner { operands, begin, lowering, .. } = inner;
@@ -125,12 +125,10 @@ impl Lowering<'_> {
         }
     }
 
-    /// A number of steps where all that is required so far holds, else 0.
-    fn where_all_holds(&mut self, steps: Reg) -> Reg {
-        let guards: Vec<Reg> = self.guards().collect();
-        let all = guards.into_iter().reduce(|x, y| self.builder.bin(Bin::And, x, y));
+    /// A number of steps where all that the loop is given is what the law says, else 0.
+    fn where_given(&mut self, steps: Reg, node: &Node) -> Reg {
         let none = self.builder.integer(DType::I64, 0);
-        all.map_or(steps, |all| self.builder.select(all, steps, none))
+        self.lawful(&node.ins).map_or(steps, |lawful| self.builder.select(lawful, steps, none))
     }
 
     /// Gives a loop what its steps read.

@@ -163,9 +163,10 @@ impl<'a> Lowering<'a> {
         }
         Ok(())
     }
-    /// What was said to be required so far.
-    pub(super) fn guards(&self) -> impl Iterator<Item = Reg> + '_ {
-        self.guards.iter().map(|guard| guard.1)
+    /// What was said to be required so far: by the node at hand, and by those before it, in order.
+    pub(super) fn guards(&self) -> (Vec<Reg>, Vec<(NodeId, Reg)>) {
+        let before = self.guards.iter().position(|guard| guard.0 == self.now).unwrap_or(self.guards.len());
+        (self.guards[before..].iter().map(|guard| guard.1).collect(), self.guards[..before].to_vec())
     }
     /// What was said to be required, by node, in order.
     pub(super) fn take_guards(&mut self) -> Vec<(NodeId, Reg)> {

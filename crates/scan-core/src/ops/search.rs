@@ -39,6 +39,8 @@ impl OpDef for SearchSorted {
     }
 }
 
+/// Elements between two looks at the clock.
+const BLOCK: usize = 1 << 10;
 /// Elements behind the last position that are looked at one by one, before the rest is halved.
 const NEAR: usize = 8;
 
@@ -47,12 +49,15 @@ impl SearchSorted {
     fn all<T: Element>(&self, cx: &mut EvalCx, a: &[T], v: &[T]) -> Result<Vec<i64>> {
         let sorted = v.len() > 1 && a.windows(2).fold(true, |sorted, pair| sorted & in_order(pair[0], pair[1]));
         let mut out: Vec<i64> = memory::room(v.len());
-        let mut last = 0;
-        for (k, &x) in v.iter().enumerate() {
-            let onward = sorted && k > 0 && in_order(v[k - 1], x);
-            last = if onward { self.onward(a, x, last) } else { self.position(a, x) };
-            out.push(last as i64);
-            cx.worked(8)?;
+        let (mut last, mut previous) = (0, None);
+        for block in v.chunks(BLOCK) {
+            for &x in block {
+                let onward = sorted && previous.is_some_and(|previous| in_order(previous, x));
+                last = if onward { self.onward(a, x, last) } else { self.position(a, x) };
+                previous = Some(x);
+                out.push(last as i64);
+            }
+            cx.worked(8 * block.len())?;
         }
         Ok(out)
     }
