@@ -196,3 +196,12 @@ def test_a_choice_by_the_mask_and_something_else_is_no_guard():
         return new, goes & (new < 4)
 
     check(given, (h, h < 9), 4)
+
+
+def test_rows_that_a_mask_repeats():
+    chosen = rs.compile(lambda c, x, i, y: rs.where(c[:, None], x.at[rs.arange(x.shape[0]), i].set(y), x))
+    mask, one = np.array([True, False]), np.arange(3.0)[None]
+    np.testing.assert_array_equal(chosen(mask, one, np.array([1]), 7.0), [[0, 7, 2], [0, 1, 2]])
+    two = np.arange(6.0).reshape(2, 3)
+    np.testing.assert_array_equal(chosen(mask, two, np.array([1, 2]), 7.0), [[0, 7, 2], [3, 4, 5]])
+    np.testing.assert_array_equal(chosen(mask[:1], two, np.array([1, 2]), 7.0), [[0, 7, 2], [3, 4, 7]])

@@ -98,7 +98,10 @@ fn written(l: &mut Local, [cond, x, y]: [Value; 3]) -> Option<Value> {
         Some((Op::Elem(ElemOp::Where), ins)) => ins[0] == cond && ins[if holds { 1 } else { 2 }] == from,
         _ => false,
     };
-    if parts.is_empty() || !base || !alike(l, from, to) || !l.safe(at) {
+    let extents = [rows.mask, from].map(|v| &l.ty(v).dims);
+    let whole = extents[0][0].is_one() || l.alike(&extents[0][0], &extents[1][rows.axis]);
+    let exact = parts.iter().all(|(_, ins)| l.dtype(ins[0]) == l.dtype(from));
+    if parts.is_empty() || !base || !whole || !exact || !alike(l, from, to) || !l.safe(at) {
         return None;
     }
     parts.into_iter().rev().try_fold(from, |into, (op, ins)| {
