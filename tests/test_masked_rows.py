@@ -205,3 +205,29 @@ def test_rows_that_a_mask_repeats():
     two = np.arange(6.0).reshape(2, 3)
     np.testing.assert_array_equal(chosen(mask, two, np.array([1, 2]), 7.0), [[0, 7, 2], [3, 4, 5]])
     np.testing.assert_array_equal(chosen(mask[:1], two, np.array([1, 2]), 7.0), [[0, 7, 2], [3, 4, 7]])
+
+
+def test_rows_of_rows_that_stop_on_their_own():
+    def grown(x, scale, table):
+        def step(t, h):
+            new = 0.5 * h + scale * rs.cast(t, "float64") + table[t % 3]
+            return {"h": new}, rs.until(new > 4)
+
+        return rs.loop(step, over={"t": rs.arange(9)}, init={"h": x}).last.h
+
+    def by_numpy(x, scale, table):
+        for t in range(9):
+            x = 0.5 * x + scale * t + table[t % 3]
+            if x > 4:
+                break
+        return x
+
+    x, scale, tables = np.arange(9.0).reshape(3, 3) - 4, np.array([0.2, 1.0, 3.0]), np.arange(9.0).reshape(3, 3) / 8
+    inner = rs.vmap(grown, (0, None, None))
+    for outer, scales in [((0, None, 0), [scale[1]] * 3), ((0, 0, 0), scale)]:
+        found = rs.compile(rs.vmap(inner, outer))(x, scale[1] if outer[1] is None else scale, tables)
+        wanted = [[by_numpy(v, s, table) for v in row] for row, s, table in zip(x, scales, tables, strict=True)]
+        np.testing.assert_allclose(found, wanted, rtol=1e-12)
+    across = rs.compile(rs.vmap(rs.vmap(grown, (0, 0, None)), (1, None, 0)))(x, scale, tables)
+    wanted = [[by_numpy(x[j, i], scale[j], tables[i]) for j in range(3)] for i in range(3)]
+    np.testing.assert_allclose(across, wanted, rtol=1e-12)

@@ -68,11 +68,11 @@ impl<'a> Apart<'a> {
     /// Where all values differ, given those whose masked rows do.
     pub fn differences(&self, given: &[Value]) -> IdxVec<Value, Differs> {
         let mut all: IdxVec<Value, Differs> = (0..self.body.n_values()).map(|_| Differs::Nowhere).collect();
-        let given = |v: &Value| given.contains(v) && self.masked(*v);
-        self.body.params().iter().filter(|v| given(v)).for_each(|&v| all[v] = Differs::Masked);
+        let own = |v: Value| if self.masked(v) { Differs::Masked } else { Differs::Anywhere };
+        self.body.params().iter().filter(|v| given.contains(v)).for_each(|&v| all[v] = own(v));
         for node in self.body.nodes().iter() {
             for &out in &node.outs {
-                all[out] = if given(&out) { Differs::Masked } else { self.made(node, out, &all) };
+                all[out] = if given.contains(&out) { own(out) } else { self.made(node, out, &all) };
             }
         }
         all

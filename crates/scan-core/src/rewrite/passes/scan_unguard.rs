@@ -73,8 +73,12 @@ impl<'a> Mask<'a> {
         let at = |v: Value| body.params().iter().position(|&p| p == v);
         let by_mask = |v: Value| v == self.goes || body.node_of(v).is_some_and(|n| matches!(n.op, Op::Expand(_)) && n.ins[0] == self.goes);
         let guard = |node: &&Node| {
-            self.apart.chooses(node)
-                && by_mask(node.ins[0])
+            if !self.apart.chooses(node) {
+                return false;
+            }
+            let missing = body.ty(node.outs[0]).rank() - body.ty(node.ins[1]).rank();
+            by_mask(node.ins[0])
+                && (missing == 0 || missing == body.ty(self.goes).rank())
                 && at(node.ins[1]).is_some_and(|p| p < captured)
                 && (at(node.ins[2]).is_some_and(|p| p >= captured) || body.const_value(node.ins[2]).is_some())
         };
@@ -114,8 +118,10 @@ impl<'a> Mask<'a> {
             let value = if g.ty(now).rank() == body.ty(node.outs[0]).rank() {
                 now
             } else {
-                let extents: Vec<Value> = (0..g.ty(now).rank()).map(|axis| g.dim(now, axis)).collect();
-                let ins: Vec<Value> = [now, g.dim(goes, 0)].into_iter().chain(extents).collect();
+                let mut ins = vec![now];
+                for x in [goes, now] {
+                    ins.extend((0..g.ty(x).rank()).map(|axis| g.dim(x, axis)).collect::<Vec<Value>>());
+                }
                 g.emit(BroadcastTo {}, &ins)
             };
             rebuild.set(node.outs[0], value);
