@@ -5,6 +5,7 @@ use crate::ir::{Graph, Node, Value};
 use crate::ops::certain::integer;
 use crate::ops::gather::index_axis;
 use crate::ops::index::{Item, Pattern};
+use crate::scalar::ElemOp;
 use crate::types::{Dim, Type};
 use smallvec::{SmallVec, smallvec};
 
@@ -94,4 +95,14 @@ pub fn numbered(graph: &Graph, axes: &[usize], axis: usize, (x, idxs): (Value, &
         _ => None,
     };
     (counted? == graph.ty(x).dims[axis]).then_some(rank)
+}
+
+/// True for the number of the first row for which a condition holds, or of the last one: that of a row which is there, wherever there is one.
+pub fn is_first(g: &Graph, v: Value, (cond, numbers): (Value, Value), rows: &Dim) -> bool {
+    let node = |v: Value| g.node_of(v).map(|node| (&node.op, &node.ins[..]));
+    let Some((Op::Reduce(Reduce { kind: ReduceKind::Min, .. }), &[joined])) = node(v) else { return false };
+    let Some((Op::Join(_), &[running, behind])) = node(joined) else { return false };
+    let Some((Op::Expand(_), &[last])) = node(behind) else { return false };
+    let Some((Op::Elem(ElemOp::Where), ins)) = node(running) else { return false };
+    *ins == [cond, numbers, last] && g.arg(last).dim.as_ref() == Some(&rows.add(&Dim::from_parts([], -1)))
 }

@@ -10,15 +10,15 @@
 //! evaluation does not fail because of elements.
 
 use crate::base::Result;
-use crate::ir::op::{BroadcastTo, Gather, Reduce, ReduceKind};
+use crate::ir::op::{BroadcastTo, Gather};
 use crate::ir::{Graph, Node, Op, Scan, State, StateId, Value};
-use crate::ops::rowwise::counts;
+use crate::ops::rowwise::{counts, is_first};
 use crate::rewrite::Cx;
 use crate::rewrite::loops::apart::Apart;
 use crate::rewrite::loops::parts::title;
 use crate::rewrite::rebuild::copy_with;
 use crate::scalar::ElemOp;
-use crate::types::{DType, Dim};
+use crate::types::DType;
 use std::sync::Arc;
 
 const NAME: &str = "scan_unguard";
@@ -160,15 +160,5 @@ fn of_rows(g: &Graph, v: Value, holds: Value) -> Option<Value> {
     let rows = &g.ty(x).dims[0];
     let found =
         cond == holds && axes[..] == [0] && g.ty(x) == g.ty(v) && counts(g, numbers).as_ref() == Some(rows) && g.ty(holds).rank() == 1;
-    (found && is_there(g, other, (cond, numbers), rows)).then_some(x)
-}
-
-/// True for the least of the numbers of rows for which a condition holds, or the last number: no row is asked for that is not there.
-fn is_there(g: &Graph, v: Value, (cond, numbers): (Value, Value), rows: &Dim) -> bool {
-    let node = |v: Value| g.node_of(v).map(|node| (&node.op, &node.ins[..]));
-    let Some((Op::Reduce(Reduce { kind: ReduceKind::Min, .. }), &[joined])) = node(v) else { return false };
-    let Some((Op::Join(_), &[running, behind])) = node(joined) else { return false };
-    let Some((Op::Expand(_), &[last])) = node(behind) else { return false };
-    let Some((Op::Elem(ElemOp::Where), ins)) = node(running) else { return false };
-    *ins == [cond, numbers, last] && g.arg(last).dim.as_ref() == Some(&rows.add(&Dim::from_parts([], -1)))
+    (found && is_first(g, other, (cond, numbers), rows)).then_some(x)
 }
