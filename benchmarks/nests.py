@@ -27,8 +27,12 @@ from dataclasses import dataclass
 import numpy as np
 
 import rscan as rs
+from models.integers import CollatzLanes
+from models.searches import ViterbiBackTrace
 
 MOST = 2.5
+#: Two of the programs are models of the corpus.
+VITERBI, COLLATZ = ViterbiBackTrace(), CollatzLanes()
 
 
 @dataclass
@@ -107,21 +111,6 @@ def ssm_twin(A, dt, x, B, C):
 # The most likely path of a hidden Markov model: back pointers forwards, then the path backwards
 
 
-def viterbi_make(random, steps, states):
-    return np.log(random.dirichlet(np.ones(states), size=states)), random.normal(size=(steps, states))
-
-
-def viterbi(A, B):
-    def forward(b, v):
-        scores = v[:, None] + A
-        return dict(v=rs.max(scores, axis=0) + b, back=rs.argmax(scores, axis=0))
-
-    out = rs.loop(forward, over=dict(b=B[1:]), init=dict(v=B[0]))
-    last = rs.argmax(out.v[-1])
-    path = rs.loop(lambda back, s: back[s], over=out.back, init=last, reverse=True)
-    return rs.max(out.v[-1]), rs.concatenate([path, last[None]])
-
-
 def viterbi_twin(A, B):
     v, back = B[0], []
     for b in B[1:]:
@@ -157,20 +146,6 @@ def heat_twin(u, c, steps):
 
 
 # Collatz: halve or triple and add one, in lanes, until all are 1; how long each takes
-
-
-def collatz_make(random, lanes):
-    return (np.arange(1, lanes + 1),)
-
-
-def collatz(start):
-    def step(n, count):
-        going = n != 1
-        new = rs.where(going, rs.where(n % 2 == 0, n // 2, 3 * n + 1), n)
-        return dict(n=new, count=count + going), rs.until(rs.all(new == 1))
-
-    out = rs.loop(step, init=dict(n=start, count=rs.zeros_like(start)), n_steps=1000)
-    return out.count[-1], out.steps
 
 
 def collatz_twin(start):
@@ -446,13 +421,13 @@ def programs():
     yield Program(name, "gradient", 268, size, [small], ssm_make, slopes(loss, wrt), twin(loss_twin), wrt, rtol=1e-3)
 
     name, size, small = "Viterbi, S 48, T 1000, with back trace", dict(steps=1000, states=48), dict(steps=6, states=3)
-    yield Program(name, "forward", 162, size, [small, size], viterbi_make, plain(viterbi), twin(viterbi_twin))
+    yield Program(name, "forward", 162, size, [small, size], VITERBI.make, VITERBI.rscan, twin(viterbi_twin))
 
     name, size, small = "heat 256², 100 steps", dict(n=256, steps=100), dict(n=7, steps=5)
     yield Program(name, "forward", 968, size, [small, size], heat_make, stepped(heat), stepped_twin(heat_twin))
 
     name, size, small = "Collatz, 5,000 lanes until all are 1", dict(lanes=5000), dict(lanes=9)
-    yield Program(name, "forward", 141, size, [small, size], collatz_make, plain(collatz), twin(collatz_twin))
+    yield Program(name, "forward", 141, size, [small, size], COLLATZ.make, COLLATZ.rscan, twin(collatz_twin))
 
     name, size, small = "Jacobian of 50 tanh(Wh) steps, 32", dict(hidden=32, steps=50), dict(hidden=3, steps=4)
     yield Program(name, "Jacobian", 62, size, [small, size], jacobian_make, stepped(jacobian), stepped_twin(jacobian_twin))
