@@ -87,11 +87,11 @@ impl Lowering<'_> {
         self.each_lane(node.ins[0], &[axis], |cx, lane| {
             let (mut best, mut at, mut out) = (None, None, vec![]);
             for (k, &new) in lane.iter().enumerate() {
-                let (x, beats) = cx.better(kind == Extreme::Max, dtype, best, new)?;
+                let (x, stays) = cx.better(kind == Extreme::Max, dtype, best, new)?;
                 best = Some(x);
                 if places {
                     let here = cx.builder.integer(DType::I64, k as i64);
-                    at = Some(at.map_or(here, |at| cx.builder.select(beats, here, at)));
+                    at = Some(at.map_or(here, |at| cx.builder.select(stays, at, here)));
                 }
                 out.push(at.unwrap_or(x));
             }

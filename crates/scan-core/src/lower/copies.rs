@@ -182,9 +182,9 @@ impl Kerneled<'_> {
     }
     /// Hands on the first extreme and the number of its step.
     pub fn first(&mut self, largest: bool, dtype: DType, x: Reg, value: (CarryId, Reg), index: (CarryId, Reg)) -> Lowered<()> {
-        let beats = self.lowering.beats(largest, dtype, value.1, x)?;
+        let stays = self.lowering.stays(largest, dtype, value.1, x)?;
         let step = self.lowering.builder.step();
-        let (best, at) = (self.lowering.builder.select(beats, x, value.1), self.lowering.builder.select(beats, step, index.1));
+        let (best, at) = (self.lowering.builder.select(stays, value.1, x), self.lowering.builder.select(stays, index.1, step));
         self.lowering.builder.set_next(value.0, best);
         self.lowering.builder.set_next(index.0, at);
         Ok(())
@@ -200,13 +200,14 @@ impl Kerneled<'_> {
             best = Some(match best {
                 None => (x, at),
                 Some((value, index)) => {
-                    let better = self.lowering.beats(largest, dtype, value, x)?;
-                    let worse = self.lowering.beats(largest, dtype, x, value)?;
-                    let sooner = self.lowering.builder.cmp(Cmp::Lt, at, index);
-                    let level = self.lowering.builder.un(Un::Not, worse);
-                    let tie = self.lowering.elem(ElemOp::And, DType::Bool, &[level, sooner])?;
-                    let wins = self.lowering.elem(ElemOp::Or, DType::Bool, &[better, tie])?;
-                    (self.lowering.builder.select(wins, x, value), self.lowering.builder.select(wins, at, index))
+                    // Where neither is better the one that comes first stays.
+                    let not_better = self.lowering.stays(largest, dtype, value, x)?;
+                    let not_worse = self.lowering.stays(largest, dtype, x, value)?;
+                    let later = self.lowering.builder.cmp(Cmp::Le, index, at);
+                    let worse = self.lowering.builder.un(Un::Not, not_worse);
+                    let behind = self.lowering.elem(ElemOp::Or, DType::Bool, &[worse, later])?;
+                    let stays = self.lowering.elem(ElemOp::And, DType::Bool, &[not_better, behind])?;
+                    (self.lowering.builder.select(stays, value, x), self.lowering.builder.select(stays, index, at))
                 }
             });
         }

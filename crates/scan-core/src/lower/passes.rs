@@ -25,6 +25,8 @@ const SUMS: usize = 2;
 pub(super) const BLOCK: usize = 256;
 /// Rows of partial results of a reduced axis.
 const ROW: usize = 32;
+/// From so many elements on, looking for the first extreme is worth as many: they take as long as those of an eighth to be brought together.
+const LONG: usize = 1024;
 
 /// How a pass walks: its lanes, steps, and the axes around, outermost first.
 pub(super) struct Loops {
@@ -204,7 +206,7 @@ impl Plan<'_> {
         if in_eights(fold) || others > 0 && first {
             return refuse("a sum of many elements in the law's order");
         }
-        let row = if first || n < 4 * ROW { 8 } else { ROW };
+        let row = if n < if first { LONG } else { 4 * ROW } { 8 } else { ROW };
         let (Fold::By(_, dtype) | Fold::First(_, dtype)) = fold;
         let partial = self.temporary(dtype, row * count);
         let index = first.then(|| self.temporary(DType::I64, row * count));

@@ -97,31 +97,29 @@ impl Lowering<'_> {
     pub(super) fn extreme_at(&mut self, largest: bool, dtype: DType, lane: &[Reg]) -> Lowered<Reg> {
         let (mut best, mut at) = (None, None);
         for (k, &new) in lane.iter().enumerate() {
-            let (x, beats) = self.better(largest, dtype, best, new)?;
+            let (x, stays) = self.better(largest, dtype, best, new)?;
             let here = self.builder.integer(DType::I64, k as i64);
-            at = Some(at.map_or(here, |at| self.builder.select(beats, here, at)));
+            at = Some(at.map_or(here, |at| self.builder.select(stays, at, here)));
             best = Some(x);
         }
         at.map_or_else(|| refuse(NO_ELEMENTS), Ok)
     }
 
-    /// The better of the best so far and a new element, and whether that is the new one.
+    /// The better of the best so far and a new element, and whether the best so far stays the best.
     pub(super) fn better(&mut self, largest: bool, dtype: DType, best: Option<Reg>, new: Reg) -> Lowered<(Reg, Reg)> {
-        let Some(best) = best else { return Ok((new, self.builder.truth(true))) };
-        let beats = self.beats(largest, dtype, best, new)?;
-        Ok((self.builder.select(beats, new, best), beats))
+        let Some(best) = best else { return Ok((new, self.builder.truth(false))) };
+        let stays = self.stays(largest, dtype, best, new)?;
+        Ok((self.builder.select(stays, best, new), stays))
     }
 
-    /// Whether a later element takes the place of the best so far: a greater (or lesser) one, or the first NaN.
-    pub(super) fn beats(&mut self, largest: bool, dtype: DType, best: Reg, new: Reg) -> Lowered<Reg> {
-        let (low, high) = if largest { (best, new) } else { (new, best) };
-        let beats = self.builder.cmp(Cmp::Lt, low, high);
+    /// Whether the best so far stays the best beside a later element: one that is not greater (or not less), or any where it is a NaN.
+    pub(super) fn stays(&mut self, largest: bool, dtype: DType, best: Reg, new: Reg) -> Lowered<Reg> {
+        let (low, high) = if largest { (new, best) } else { (best, new) };
+        let stays = self.builder.cmp(Cmp::Le, low, high);
         if !dtype.is_float() {
-            return Ok(beats);
+            return Ok(stays);
         }
-        let new_nan = self.builder.cmp(Cmp::Ne, new, new);
-        let old_number = self.builder.cmp(Cmp::Eq, best, best);
-        let first_nan = self.elem(ElemOp::And, DType::Bool, &[new_nan, old_number])?;
-        self.elem(ElemOp::Or, DType::Bool, &[beats, first_nan])
+        let nan = self.builder.cmp(Cmp::Ne, best, best);
+        self.elem(ElemOp::Or, DType::Bool, &[stays, nan])
     }
 }

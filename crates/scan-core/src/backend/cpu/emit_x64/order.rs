@@ -33,50 +33,103 @@ pub(super) fn kept(program: &Program) -> Vec<Val> {
     program.stores.iter().map(|s| s.1).chain(program.carries.iter().map(|c| c.next)).collect()
 }
 
-/// Moves each mask to just before its first use: there are few mask registers.
-pub(super) fn sink_masks(program: &mut Program) {
-    let mut maker = vec![None; program.values.len()];
-    for (i, operation) in program.operations.iter().enumerate() {
-        maker[operation.dst.idx()] = Some(i);
+/// Most values of one copy that a step may hold at once for its order to be left as it is.
+const FEW: usize = 8;
+
+/// Puts operations in an order of fewer values that are held at once. There are few mask registers: a mask comes just before its first use.
+/// Where a step holds many vectors each operation does, if that is better: terms are then computed when they are added, not all of them before.
+pub(super) fn arrange(program: &mut Program, skips: bool) {
+    program.operations = gathered(program, |v| program.values[v].class == Class::Mask);
+    let held = |program: &Program| pressure(program, usize::MAX, lasts).into_iter().map(|(each, shared)| each + shared).max().unwrap_or(0);
+    let most = held(program);
+    if skips || most <= FEW {
+        return;
     }
-    let mut sinking = Sinking { operations: &program.operations, maker, done: vec![false; program.operations.len()], order: vec![] };
+    let late = gathered(program, |_| true);
+    let early = std::mem::replace(&mut program.operations, late);
+    if held(program) >= most {
+        program.operations = early;
+    }
+}
+
+/// All operations, each of those that are `late` just before its first use, and what else uses its masks just after that where no more values
+/// are held then.
+fn gathered(program: &Program, late: impl Fn(Val) -> bool) -> Vec<Operation> {
+    let mut gathering = Gathering::new(program);
     for (i, operation) in program.operations.iter().enumerate() {
-        if program.values[operation.dst].class != Class::Mask {
-            sinking.place(i);
+        if !late(operation.dst) {
+            gathering.place(i);
         }
     }
     for v in kept(program) {
-        if let Some(i) = sinking.maker[v.idx()] {
-            sinking.place(i);
+        if let Some(i) = gathering.maker[v.idx()] {
+            gathering.place(i);
         }
     }
-    let order = sinking.order;
-    program.operations = order.into_iter().map(|i| program.operations[i].clone()).collect();
+    gathering.order.into_iter().map(|i| program.operations[i].clone()).collect()
 }
 
-struct Sinking<'a> {
+struct Gathering<'a> {
     operations: &'a [Operation],
+    /// Per value: the operation that makes it.
     maker: Vec<Option<usize>>,
+    /// Per value: its uses that are still to come.
+    uses: Vec<usize>,
+    /// Per mask: the operations that use it and make no mask.
+    users: Vec<Vec<usize>>,
+    /// Per operation: the longest chain of operations that it ends.
+    heights: Vec<usize>,
     done: Vec<bool>,
     order: Vec<usize>,
 }
 
-impl Sinking<'_> {
-    /// Places an operation after those that it needs and that are still to come: masks.
-    fn place(&mut self, root: usize) {
-        let mut stack = vec![root];
-        while let Some(&i) = stack.last() {
-            let waiting = self.operations[i].args.iter().filter_map(|a| self.maker[a.idx()]).find(|&m| !self.done[m]);
-            match waiting {
-                Some(m) => stack.push(m),
-                None => {
-                    stack.pop();
-                    if !std::mem::replace(&mut self.done[i], true) {
-                        self.order.push(i);
-                    }
+impl<'a> Gathering<'a> {
+    fn new(program: &'a Program) -> Self {
+        let (operations, values) = (&program.operations, &program.values);
+        let (mut maker, mut uses, mut users) = (vec![None; values.len()], vec![0; values.len()], vec![vec![]; values.len()]);
+        let mut heights: Vec<usize> = vec![];
+        for (i, operation) in operations.iter().enumerate() {
+            maker[operation.dst.idx()] = Some(i);
+            heights.push(operation.args.iter().filter_map(|a| maker[a.idx()]).map(|m| heights[m] + 1).max().unwrap_or(0));
+            for &a in &operation.args {
+                uses[a.idx()] += 1;
+                if values[a].class == Class::Mask && values[operation.dst].class != Class::Mask {
+                    users[a.idx()].push(i);
                 }
             }
         }
+        kept(program).into_iter().for_each(|v| uses[v.idx()] += 1);
+        Self { operations, maker, uses, users, heights, done: vec![false; operations.len()], order: vec![] }
+    }
+
+    /// Places an operation after those that it needs and that are still to come, that with the longest chain first: few values are held
+    /// meanwhile. What else its masks are for comes after it.
+    fn place(&mut self, root: usize) {
+        let mut stack = vec![root];
+        while let Some(&i) = stack.last() {
+            let waiting = self.operations[i].args.iter().filter_map(|a| self.maker[a.idx()]).filter(|&m| !self.done[m]);
+            let waiting = waiting.reduce(|first, m| if self.heights[m] > self.heights[first] { m } else { first });
+            if let Some(m) = waiting {
+                stack.push(m);
+                continue;
+            }
+            stack.pop();
+            if !std::mem::replace(&mut self.done[i], true) {
+                self.order.push(i);
+                self.operations[i].args.iter().for_each(|a| self.uses[a.idx()] -= 1);
+                stack.extend(self.operations[i].args.iter().flat_map(|a| &self.users[a.idx()]).filter(|&&user| self.follows(user)));
+            }
+        }
+    }
+
+    /// Whether an operation has all that it needs, and is the last one to need some value of those that operations make.
+    fn follows(&self, user: usize) -> bool {
+        let args = &self.operations[user].args;
+        let made = |a: Val| self.maker[a.idx()].is_some();
+        let last = |a: Val| self.uses[a.idx()] == args.iter().filter(|&&other| other == a).count();
+        !self.done[user]
+            && args.iter().all(|a| self.maker[a.idx()].is_none_or(|m| self.done[m]))
+            && args.iter().any(|&a| made(a) && last(a))
     }
 }
 

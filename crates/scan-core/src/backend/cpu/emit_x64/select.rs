@@ -195,15 +195,15 @@ pub(super) fn select(kernel: &Kernel, isa: Isa, vector: usize) -> Result<Program
         let v = s.inst(r, inst)?;
         s.map.push(v);
     }
-    let carries = kernel.carries.iter().enumerate();
-    let handed = carries.map(|(i, c)| Handed { mem: c.mem, now: s.carried[i], next: s.map[c.next] }).collect::<Vec<_>>();
-    for h in handed {
-        s.program.carries.push(h);
+    for (i, c) in kernel.carries.iter().enumerate() {
+        let handed = Handed { mem: c.mem, now: s.carried[i], next: s.map[c.next] };
+        s.program.carries.push(handed);
     }
     s.program.stores = kernel.stores.iter().map(|st| (st.mem, s.map[st.value])).collect();
     super::order::prune(&mut s.program);
-    super::order::sink_masks(&mut s.program);
-    if let Some(foreseen) = foreseen(kernel) {
+    let foreseen = foreseen(kernel);
+    super::order::arrange(&mut s.program, foreseen.is_some());
+    if let Some(foreseen) = foreseen {
         let foreseen = foreseen.enumerate().filter(|(_, is)| **is).map(|(r, _)| s.map[r]).collect();
         super::skips::arrange(&mut s.program, &foreseen);
     }
