@@ -65,7 +65,7 @@ pub(super) fn schedule(fusion: &Fusion, shapes: &[Extents], steady: &[bool]) -> 
             continue;
         }
         let far = axes.operands[leaf].1[lanes].unsigned_abs().saturating_mul(8 * axes.extents[lanes]);
-        let reads = by == By::Kept && far <= FAR && leaf < 64 && fusion.element(leaf).size() >= 4;
+        let reads = by == By::Kept && far <= FAR && leaf < 64;
         match axes.last(true).filter(|&a| by == By::Kept && axes.even(a)) {
             Some(a) if !reads || axes.extents[lanes] < WIDE || axes.extents[a] >= ACROSS => break (axes, Some((By::Reduced, a))),
             _ if reads => read_apart |= 1 << leaf,
