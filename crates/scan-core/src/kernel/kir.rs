@@ -424,7 +424,7 @@ host_fns! {
     /// Inverse hyperbolic sine.
     Asinh one libm::asinh;
     /// Inverse hyperbolic cosine.
-    Acosh one libm::acosh;
+    Acosh one crate::scalar::special::acosh;
     /// Inverse hyperbolic tangent.
     Atanh one libm::atanh;
     /// Error function.
@@ -445,6 +445,10 @@ host_fns! {
     Sin one crate::scalar::far_sin;
     /// Cosine.
     Cos one crate::scalar::far_cos;
+    /// The first of Box and Muller's two normals of u in (0, 1] and v in [0, 1).
+    NormalCos two |u, v| crate::scalar::philox::box_muller(u, v)[0];
+    /// The second.
+    NormalSin two |u, v| crate::scalar::philox::box_muller(u, v)[1];
     /// `eˣ`
     Exp one f64::exp;
     /// `2ˣ`

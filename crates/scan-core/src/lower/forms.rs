@@ -1,5 +1,6 @@
 //! What every op is where the elements of arrays are scalars of a kernel: the one place that decides it.
 
+use super::draws::Draw;
 use super::dynamic_slice::dynamic_slice;
 use super::nodes::Lowering;
 use super::rooms::roomy;
@@ -10,8 +11,6 @@ use crate::kernel::Reg;
 use crate::types::DType;
 use crate::types::shape::Extents;
 
-/// Why draws are not made of scalars.
-const DRAWS: &str = "a draw is one call for a whole array, not computed of scalars";
 /// Why products in log-space are not.
 const LOG_PRODUCTS: &str = "it is computed for whole rows";
 
@@ -70,8 +69,11 @@ impl Lowering<'_> {
             Op::LogMatMul(_) | Op::LogMatMulPowers(_) | Op::LogMatMulSums(_) => refuse(LOG_PRODUCTS),
             Op::LogMatMulQuotients(_) | Op::LogMatMulLeft(_) | Op::LogMatMulRight(_) => refuse(LOG_PRODUCTS),
             Op::Nonzero(_) => refuse("how many elements it finds depends on values"),
-            Op::FoldIn(_) | Op::RandomUniform(_) | Op::RandomNormal(_) | Op::RandomIntegers(_) | Op::RandomPermutation(_) => refuse(DRAWS),
-            Op::LegacyDraw(_) => refuse(DRAWS),
+            Op::FoldIn(_) => self.folded_in(node, shape).map(one),
+            Op::RandomUniform(op) => self.drawn(Draw::Uniform(op.dtype), node, shape).map(one),
+            Op::RandomNormal(op) => self.drawn(Draw::Normal(op.dtype), node, shape).map(one),
+            Op::RandomIntegers(_) => self.drawn(Draw::Integers, node, shape).map(one),
+            Op::RandomPermutation(_) | Op::LegacyDraw(_) => refuse("a draw of many numbers is one call for a whole array"),
             // Where their inputs are known, so are they.
             Op::DimOf(_) | Op::Const(_) | Op::Arange(_) | Op::Eye(_) => refuse("its elements depend on values"),
             Op::Scan(_) => self.looped(node),

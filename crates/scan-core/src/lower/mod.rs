@@ -11,6 +11,7 @@ mod coalesce;
 mod copies;
 pub mod cost;
 mod cuts;
+mod draws;
 pub(crate) mod dynamic_slice;
 mod ends;
 mod exact;

@@ -10,11 +10,14 @@ use crate::types::Array;
 /// Names a stream of numbers.
 pub type Key = [u64; 2];
 
-const MULTIPLIERS: [u32; 2] = [0xD251_1F53, 0xCD9E_8D57];
-const WEYL: [u32; 2] = [0x9E37_79B9, 0xBB67_AE85];
-const ROUNDS: usize = 10;
+/// Multipliers of a round.
+pub(crate) const MULTIPLIERS: [u32; 2] = [0xD251_1F53, 0xCD9E_8D57];
+/// What is added to the key between rounds.
+pub(crate) const WEYL: [u32; 2] = [0x9E37_79B9, 0xBB67_AE85];
+/// Rounds of a block.
+pub(crate) const ROUNDS: usize = 10;
 /// Separates the derivation of keys from draws: digits of the square root of 3.
-const FOLD: u64 = 0xBB67_AE85_84CA_A73B;
+pub(crate) const FOLD: u64 = 0xBB67_AE85_84CA_A73B;
 /// Separates further attempts of a rejecting draw from its first: digits of the golden ratio.
 const RETRY: u64 = 0x9E37_79B9_7F4A_7C15;
 
@@ -103,7 +106,7 @@ pub fn normal_f32(keys: &[Key], i: u64, out: &mut [f32]) {
 }
 
 /// The two normals of a pair. The functions of `libm` give the same bits on every platform.
-fn box_muller(u: f64, v: f64) -> [f64; 2] {
+pub(crate) fn box_muller(u: f64, v: f64) -> [f64; 2] {
     let radius = libm::sqrt(-2.0 * libm::log(u));
     let (sine, cosine) = libm::sincos(std::f64::consts::TAU * v);
     [radius * cosine, radius * sine]
