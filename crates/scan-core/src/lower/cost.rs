@@ -26,6 +26,9 @@ const LAUNCH: f64 = 600.0;
 const PLACE: f64 = 9.0;
 /// A part that only moves elements, and each run of them.
 const MOVE: [f64; 2] = [15.0, 4.0];
+/// Instructions of a step that processors keep decoded, with what values that find no register take; and what each further one takes.
+const HELD: usize = 2000;
+const DECODED: f64 = 0.3;
 /// An element that is read or written by an index.
 const INDEX: f64 = 40.0;
 /// A sum of exponentials on slices, and each of its elements.
@@ -48,8 +51,9 @@ const WIDTH: usize = 8;
 const LONG: usize = 400;
 /// and those of rows apart whose steps take so many nanoseconds;
 const SLOW: f64 = 500.0;
-/// it must be so many times as quick.
+/// it must be so many times as quick. Estimates of lists are rather too high than too low, but where steps of loops are guessed.
 const MARGIN: f64 = 1.2;
+const KNOWN_MARGIN: f64 = 0.9;
 
 impl LoopKernel {
     /// True where a list of kernels may be quicker.
@@ -117,13 +121,22 @@ const SPEEDUP: f64 = 4.0;
 
 /// What a step of a kernel of one lane takes, one instruction after the other.
 fn taken(kernel: &Kernel) -> f64 {
-    kernel.body.iter().map(|inst| if let Op::Loop(inner) = &inst.op { looped_within(kernel, inner) } else { scalar(inst) }).sum()
+    let all: f64 =
+        kernel.body.iter().map(|inst| if let Op::Loop(inner) = &inst.op { looped_within(kernel, inner) } else { scalar(inst) }).sum();
+    all + DECODED * kernel.body.len().saturating_sub(HELD) as f64
 }
 
 /// The same of all steps of a loop in it.
 fn looped_within(kernel: &Kernel, inner: &Loop) -> f64 {
     let steps = if let Op::Const(n) = kernel.body[inner.steps].op { n as f64 } else { Count::GUESSED as f64 };
     steps * taken(&inner.kernel)
+}
+
+/// True where it runs a loop of which it is not known how many steps that takes.
+fn guesses(kernel: &Kernel) -> bool {
+    let known =
+        |inner: &Loop| inner.kernel.stop.is_none() && matches!(kernel.body[inner.steps].op, Op::Const(_)) && !guesses(&inner.kernel);
+    kernel.body.iter().any(|inst| matches!(&inst.op, Op::Loop(inner) if !known(inner)))
 }
 
 /// The instructions that one is for vectors.
@@ -147,7 +160,8 @@ fn scalar(inst: &Inst) -> f64 {
 impl StepList {
     /// True where its steps take less than those of the kernel, by more than estimates are off.
     pub fn is_quicker(&self, kernel: &LoopKernel) -> bool {
-        self.nanoseconds() * MARGIN < kernel.nanoseconds()
+        let margin = if guesses(&kernel.kernel) { MARGIN } else { KNOWN_MARGIN };
+        self.nanoseconds() * margin < kernel.nanoseconds()
     }
     /// What a step takes; infinitely much where it calls ops of which that is not known well.
     fn nanoseconds(&self) -> f64 {

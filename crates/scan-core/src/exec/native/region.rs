@@ -316,7 +316,7 @@ mod tests {
         let votes = |n: usize| vec![numbers(&[n, 10, 8], 0.1), numbers(&[n, 10], 2.0), Array::scalar(1i64)];
         let square = |n: usize| vec![numbers(&[n, n], 0.1)];
         for (text, args, listed) in
-            [(VOTES, votes(2), true), (VOTES, votes(500), true), (EXTREMES, square(16), true), (EXTREMES, square(64), false)]
+            [(VOTES, votes(2), true), (VOTES, votes(500), true), (EXTREMES, square(16), true), (EXTREMES, square(256), false)]
         {
             let planned = plan(&graph(text), Engine::Vm).unwrap();
             let choice = |ins: &[Array]| regions(&planned)[0].variants.get(ins, || unreachable!("called before"));

@@ -38,10 +38,10 @@ fn one(piece: &Piece) -> Option<Work> {
         Part::Write(..) | Part::ByArrays(..) | Part::ByIntegers(..) => Work::moved(piece.ins[0].bytes()),
         Part::Direct(..) | Part::Call(_) => Work { calls: 1, bytes: (whole(&piece.ins) + whole(&piece.outs)) as u64, ..Work::default() },
         Part::Guard(_) | Part::Within(_) => Work::default(),
-        Part::Loop(inner) => inner.nest.nest.kernel.work(inner.nest.nest.lanes)?.times(known(&inner.count)?),
+        Part::Loop(inner) => inner.nest.nest.kernel.work(inner.nest.nest.lanes)?.times(known(&inner.count, inner.stopped.as_ref())?),
         Part::For(inner) => {
             let rows = inner.writes.iter().map(|[from, _]| Work::moved(from.bytes())).sum();
-            (all(&inner.items)? + rows).times(known(&inner.count)?)
+            (all(&inner.items)? + rows).times(known(&inner.count, inner.stop.as_ref())?)
         }
     })
 }
@@ -50,8 +50,9 @@ fn arithmetic(operations: usize, size: usize) -> Work {
     Work { operations: operations as u64, width: (operations * size) as u64, ..Work::default() }
 }
 
-fn known(count: &Count) -> Option<usize> {
-    if let Count::Known(n) = count { Some(*n) } else { None }
+/// How many steps a loop takes that may stop early.
+fn known(count: &Count, stop: Option<&Place>) -> Option<usize> {
+    if let (Count::Known(n), None) = (count, stop) { Some(*n) } else { None }
 }
 
 /// What one core of this machine does at most, in each second, as kernels that were run once have shown.
