@@ -79,6 +79,35 @@ def test_eigh(a):
     same(run(rs.linalg.eigvalsh, other), np.linalg.eigvalsh(a), 1e-10)
 
 
+def tiny_elements(random, shape):
+    """Elements of very different magnitudes, zeros and such that are not normal among them; the largest has all its bits."""
+    magnitudes = 10.0 ** random.choice([0, -40, -160, -290, -308, -315, -322], size=shape)
+    a = random.normal(size=shape) * magnitudes * (random.random(shape) < 0.8)
+    a[0, 0] = 10.0 ** random.choice([0, -200, -290])
+    return a
+
+
+def test_elements_that_underflow():
+    """What is orthonormal stays so, and products give the matrix back, to the bits that its largest element has."""
+    random = np.random.default_rng(8)
+    a = rs.dmatrix("a")
+    qr, svd, eigh = (rs.function([a], list(f(a))) for f in (rs.linalg.qr, rs.linalg.svd, rs.linalg.eigh))
+    for _ in range(300):
+        m, n = random.integers(1, 7, size=2)
+        x = tiny_elements(random, (m, n))
+        scale = np.abs(x).max()
+        (q, r), (u, s, v) = qr(x), svd(x)
+        k = len(s)
+        for orthonormal, back in (q, q @ (r / scale)), (u[:, :k], u[:, :k] * (s / scale) @ v[:k]):
+            np.testing.assert_allclose(orthonormal.T @ orthonormal, np.eye(k), atol=1e-13)
+            np.testing.assert_allclose(back, x / scale, atol=1e-13)
+        x = tiny_elements(random, (n, n))
+        x, scale = np.tril(x) + np.tril(x, -1).T, np.abs(x).max()
+        w, v = eigh(x)
+        np.testing.assert_allclose(v.T @ v, np.eye(n), atol=1e-13)
+        np.testing.assert_allclose(v * (w / scale) @ v.T, x / scale, atol=1e-13)
+
+
 def test_equal_eigenvalues():
     """What does not depend on the choice of vectors has its gradient: traces of functions of a matrix, by f'(a)."""
     a = symbol(SYMMETRIC)

@@ -105,7 +105,8 @@ fn sweep(d: &mut [f64], e: &mut [f64], vectors: &mut [f64], l: usize, m: usize) 
     let (mut s, mut c, mut p) = (1.0, 1.0, 0.0);
     for i in (l..m).rev() {
         let (f, b) = (s * e[i], c * e[i]);
-        let r = (f * f + g * g).sqrt();
+        // Squares that are not normal have few bits.
+        let r = if f.abs().max(g.abs()) < TINY { libm::hypot(f, g) } else { (f * f + g * g).sqrt() };
         e[i + 1] = r;
         if r == 0.0 {
             d[i + 1] -= p;
@@ -176,7 +177,7 @@ pub fn singular(cx: &mut EvalCx, [m, n]: [usize; 2], a: &[f64]) -> Result<Singul
     Ok(Singular { u, s, w: completed(cx, n, w, rank)? })
 }
 
-/// Rows no longer than this, of a matrix whose largest element is 1, are nothing.
+/// Rows no longer than this, of a matrix whose largest element is 1, are nothing; the squares of longer ones are normal numbers.
 const TINY: f64 = 1e-150;
 
 /// Rotates pairs of rows until all are orthogonal, and rows of `turns` along; their lengths.

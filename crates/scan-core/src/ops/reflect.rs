@@ -88,6 +88,9 @@ pub struct Part {
     pub from: usize,
 }
 
+/// Numbers below it have differences that are not normal: a power of two, by which quotients are exact.
+const TINY: f64 = f64::MIN_POSITIVE / f64::EPSILON;
+
 /// The vector v, with 1 in front, and τ of the reflection `I − τ·v·vᵀ` that takes x to a multiple of the first unit vector; τ is 0 where x
 /// is one already.
 pub fn reflection(mut x: Vec<f64>) -> (Vec<f64>, f64) {
@@ -97,6 +100,11 @@ pub fn reflection(mut x: Vec<f64>) -> (Vec<f64>, f64) {
         return (x, 0.0);
     }
     let scale = scale.max(head.abs());
+    if scale < TINY {
+        // v and τ are those of any multiple of x, and differences of numbers that are not normal have few bits.
+        x[0] = head;
+        return reflection(x.into_iter().map(|e| e / TINY).collect());
+    }
     let squares: f64 = x[1..].iter().map(|e| (e / scale) * (e / scale)).sum();
     let norm = scale * ((head / scale) * (head / scale) + squares).sqrt();
     let beta = if head < 0.0 { norm } else { -norm };
