@@ -229,14 +229,13 @@ def _beta_begins(p: Variable, q: Variable, v: Variable) -> Variable:
     return at**a * near * exp(-betaln(a, b))
 
 
-def _beta_numerator(n: Variable, p: Variable, q: Variable, v: Variable) -> tuple[Variable, Variable]:
-    half = elementwise("floor", n / 2)
-    # In odd steps the even numerator is computed as well, and must not be 0/0.
-    m = maximum(half, 1.0)
-    scale = m * v / ((p + 2 * m - 1) * (p + 2 * m))
-    odd = -(p + half) * (p + q + half) * v / ((p + 2 * half) * (p + 2 * half + 1))
-    even = n % 2 == 0
-    return where(even, scale * (q - m), odd), where(even, scale * maximum(abs(q - m), 1.0), abs(odd))
+def _beta_numerator(n: Variable, p: Variable, q: Variable, v: Variable, *_: Variable) -> tuple[Variable, Variable]:
+    scale = (p + n - 1) * (p + n - 1 + q) * (v / (p + 2 * n - 1)) ** 2 * n
+    return scale * (q - n), scale * maximum(abs(q - n), 1.0)
+
+
+def _beta_denominator(n: Variable, p: Variable, q: Variable, v: Variable, w: Variable, beyond: Variable) -> Variable:
+    return n + n * (q - n) * v / (p + 2 * n - 1) + (p + n) / (p + 1 + 2 * n) * (1 + beyond + n * (1 + w))
 
 
 def incomplete_beta(a: Any, b: Any, x: Any, rest: Any) -> Variable:
@@ -248,8 +247,13 @@ def incomplete_beta(a: Any, b: Any, x: Any, rest: Any) -> Variable:
     mirrored = v1 > (p1 + 1) / (p1 + q1 + 2)
     p2, q2 = where(mirrored, q1, p1), where(mirrored, p1, q1)
     v2, w2 = where(mirrored, w1, v1), where(mirrored, v1, w1)
-    fraction = _fraction(_beta_numerator, lambda n, p, q, v: v * 0 + 1, v2 * 0 + 1, [p2, q2, v2], "betainc")
-    found = exp(log_beta_front(p2, q2, v2, w2)) / (p2 * fraction)
+    # The even part of the usual continued fraction, of which no term cancels another: Didonato and Morris, "Significant digit computation of
+    # the incomplete beta function ratios", 1992. How far the place lies below the mean, by the smaller of v and 1 − v:
+    n = p2 + q2
+    beyond = where(v2 < 0.5, p2 - n * v2, n * w2 - q2)
+    given = [p2, q2, v2, w2, beyond]
+    fraction = _fraction(_beta_numerator, _beta_denominator, (1 + beyond) * (p2 / (p2 + 1)), given, "betainc")
+    found = exp(log_beta_front(p2, q2, v2, w2)) / fraction
     found = where(mirrored, 1 - found, found)
     ends = where(v == 0, _beta_begins(p, q, v), 1 - _beta_begins(q, p, w))
     outside = where(logical_and(valid, logical_or(v == 0, w == 0)), ends, np.nan)

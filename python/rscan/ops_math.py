@@ -144,8 +144,8 @@ def ldexp(x1: Any, x2: Any) -> Variable:
     m, e = _as_float(x1), as_variable(x2)
     if e.dtype[0] == "f":
         raise RscanTypeError(f"the exponents of ldexp are integers, not {e!r}", code="E0809", labels=[(here(), "")])
-    # In three parts, none of which overflows where the product does not.
-    e = elementwise("minimum", elementwise("maximum", cast(e, "int64"), -6000), 6000)
+    # In three parts, all of which are finite and not 0.
+    e = elementwise("minimum", elementwise("maximum", cast(e, "int64"), -3000), 3000)
     third = e // 3
     power = lambda n: elementwise("exp2", cast(n, "float64"))
     return cast(cast(m, "float64") * power(third) * power(third) * power(e - 2 * third), m.dtype)

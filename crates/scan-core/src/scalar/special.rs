@@ -12,13 +12,27 @@ pub fn erfinv(x: f64) -> f64 {
     if a == 1.0 || a < 1e-150 {
         return if a == 1.0 { f64::INFINITY.copysign(x) } else { x * (PI.sqrt() / 2.0) };
     }
-    let mut w = giles(a);
-    for _ in 0..2 {
+    let (mut w, steps) = if 1.0 - a < END { (far_erfinv(1.0 - a), 4) } else { (giles(a), 2) };
+    for _ in 0..steps {
         let miss = if a > 0.5 { (1.0 - a) - libm::erfc(w) } else { libm::erf(w) - a };
         let step = miss / (2.0 / PI.sqrt() * (-w * w).exp());
         w -= step / (1.0 + w * step);
     }
     w.copysign(x)
+}
+
+/// How near to 1 Giles's polynomial ends.
+const END: f64 = 1e-9;
+
+/// erfinv(1 - t) for small t, to two digits: `e^(-w²) = √π·w·t` with w = √(-log t) on its right side.
+fn far_erfinv(t: f64) -> f64 {
+    let log = -t.ln();
+    (log - (PI * log).ln() / 2.0).sqrt()
+}
+
+/// The inverse hyperbolic cosine; NaN below 1, where `libm` has numbers.
+pub fn acosh(x: f64) -> f64 {
+    if x < 1.0 { f64::NAN } else { libm::acosh(x) }
 }
 
 /// erfinv to single precision, 0 <= x < 1.
