@@ -6,8 +6,10 @@
 //! ```
 //!
 //! An addition contracts with that of two products that is ready last, the other being computed meanwhile; with the first, if there is
-//! no telling. A difference of two products contracts with the second, whose sign costs nothing. The product must be used here alone, and
-//! have the dtype of the sum and, as far as is known, its shape.
+//! no telling. The product must be used here alone, and have the dtype of the sum and, as far as is known, its shape.
+//!
+//! A difference of two products stays, and of a value and a square: `x·x − y·y` is 0 where x is y, and so is the variance `m₂ − m·m` of equal
+//! numbers; rounded once it is what the other product was rounded by, of either sign, and its root NaN.
 //! No engine contracts by itself, so that all of them give the bits of the evaluator.
 
 use crate::base::{Id, Result};
@@ -41,7 +43,7 @@ pub fn run(cx: &mut Cx, graph: &Graph) -> Result<Option<Graph>> {
         let product = |v: Value| product(graph, &uses, v, out);
         let since = Sym::fresh();
         let ins = match (product(x), product(y)) {
-            (Some(_), Some([a, b])) if op == Sub && fits(graph, x, out) => difference(rebuild, op, x, a, b)?,
+            _ if op == Sub && cancels(graph, x, y) => return Ok(false),
             (Some(_), Some([a, b])) if depth[y.idx()] > depth[x.idx()] && fits(graph, x, out) => difference(rebuild, op, x, a, b)?,
             (Some([a, b]), _) if fits(graph, y, out) => sum(rebuild, op, a, b, y)?,
             (_, Some([a, b])) if fits(graph, x, out) => difference(rebuild, op, x, a, b)?,
@@ -53,6 +55,18 @@ pub fn run(cx: &mut Cx, graph: &Graph) -> Result<Option<Graph>> {
         *cx.report.fired.entry(("fma", "a · b + c → fma(a, b, c)")).or_default() += 1;
         Ok(true)
     })
+}
+
+/// Whether a difference may be one of two equal numbers that were computed alike.
+fn cancels(graph: &Graph, x: Value, y: Value) -> bool {
+    let product = |v: Value| graph.node_of(v).filter(|node| matches!(node.op, Op::Elem(Mul))).map(|node| node.ins[0] == node.ins[1]);
+    let constant = |v: Value| graph.const_value(v).is_some();
+    match (product(x), product(y)) {
+        (Some(_), Some(_)) => true,
+        (None, Some(square)) => square && !constant(x),
+        (Some(square), None) => square && !constant(y),
+        (None, None) => false,
+    }
 }
 
 /// Per value: how many operations come one after the other before it is known.
