@@ -77,19 +77,20 @@ def test_engines_draw_the_same_bits(name, monkeypatch):
 
 
 @pytest.mark.parametrize("dtype", ("float32", "float64"))
-def test_numbers_are_those_of_a_whole_array(dtype):
+@pytest.mark.parametrize("draw", (R.uniform, R.normal))
+def test_numbers_are_those_of_a_whole_array(draw, dtype):
     """Element i of a draw of a key is the same in a step and outside of it."""
-    for draw in (R.uniform, R.normal):
 
-        @rs.compile
-        def f(seed, n):
-            key = R.key(seed)
-            return rs.loop(lambda i, s: dict(s=s, y=draw(R.fold_in(R.fold_in(key, s), i), 4, dtype=dtype)), over=rs.arange(n), init=dict(s=3)).y
+    @rs.compile
+    def f(seed, n):
+        def step(i, s):
+            return dict(s=s, y=draw(R.fold_in(R.fold_in(R.key(seed), s), i), 4, dtype=dtype))
 
-        rows = f(5, 6)
-        key = R.fold_in(R.key(5), 3)
-        for i, row in enumerate(rows):
-            assert row.tobytes() == draw(R.fold_in(key, i), 9, dtype=dtype).eval()[:4].tobytes()
+        return rs.loop(step, over=rs.arange(n), init=dict(s=3)).y
+
+    key = R.fold_in(R.key(5), 3)
+    for number, row in enumerate(f(5, 6)):
+        assert row.tobytes() == draw(R.fold_in(key, number), 9, dtype=dtype).eval()[:4].tobytes()
 
 
 def test_steps_with_draws_under_vmap():

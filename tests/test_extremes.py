@@ -5,6 +5,8 @@ import itertools
 import mpmath as mp
 import numpy as np
 import pytest
+import scipy.special
+import scipy.stats
 
 import rscan as rs
 
@@ -189,3 +191,51 @@ def test_rows_and_steps_with_large_and_small_parameters(name):
     steps = rs.function(inputs, rs.loop(lambda *v: f(*v), over=tuple(inputs)), on_unused_input="ignore")(*columns)
     np.testing.assert_allclose(rows, together[0], rtol=1e-13)
     np.testing.assert_allclose(steps, together[0], rtol=1e-13)
+
+
+def test_tails_of_t_with_many_degrees_of_freedom():
+    """By the incomplete beta function, one parameter of which is large; each element as it is alone."""
+    x = np.array([-8.0, -2.99, -2.0, -0.49, 0.01, 0.51, 1.01, 3.01])
+    for df in (1e2, 1e5, 1e6, 1e8, 1e9):
+        together = rs.stats.t.cdf(x, df=df).eval()
+        np.testing.assert_allclose(together, scipy.stats.t.cdf(x, df), rtol=2e-13)
+        np.testing.assert_allclose([rs.stats.t.cdf(v, df=df).eval() for v in x], together, rtol=1e-15)
+
+
+def test_incomplete_beta_functions_of_large_parameters():
+    for a, b in ((1e6, 1e6), (1e7, 3.0), (3.0, 1e5), (1e8, 66.0), (0.5, 1e7), (40.0, 1e-3)):
+        for sign in (-2, 0.5, 3):
+            x = a / (a + b) * (1 + sign * np.sqrt(b / a / (a + b + 1)))
+            if 0 < x < 1:
+                np.testing.assert_allclose(rs.special.betainc(a, b, x).eval(), scipy.special.betainc(a, b, x), rtol=1e-11)
+
+
+@pytest.mark.parametrize("in_a_loop", [False, True])
+def test_functions_at_the_ends_of_their_domains(in_a_loop):
+    def values(f, x):
+        return rs.compile(lambda x: rs.loop(f, over=x) if in_a_loop else f(x))(x)
+
+    below = np.array([-1e5, -16384.0, -3e6, -1.5, 0.5, -np.inf, -0.0])
+    assert np.isnan(values(rs.arccosh, below)).all() and np.isnan(values(rs.arccosh, below.astype("float32"))).all()
+    rest = 1 - np.array([0.9e-9, 1e-10, 1e-11, 1e-12, 1e-13, 1e-14, 1e-15, 2.0**-53])
+    exact = [float(mp.erfinv(mp.mpf(v))) for v in rest]
+    np.testing.assert_allclose(values(rs.erfinv, rest), exact, rtol=1e-14)
+    np.testing.assert_allclose(values(rs.erfinv, -rest), [-v for v in exact], rtol=1e-14)
+    x = np.array([0.0, -0.0, np.inf, -np.inf, 1e-300, 5e-324, 1e308, 1.5])
+    k = np.array([2**31 - 1, 2000, -(2**31), -3001, 1900, 2000, -2000, 3])
+    found = rs.compile(lambda x, k: rs.loop(rs.ldexp, over=[x, k]) if in_a_loop else rs.ldexp(x, k))(x, k)
+    np.testing.assert_array_equal(found, np.ldexp(x, k.astype("int32")))
+    assert np.array_equal(np.signbit(found), np.signbit(x))
+
+
+def test_differences_of_equal_products_are_0():
+    """Where a product is rounded once with the difference, they are what the other one was rounded by."""
+    x = np.random.default_rng(1).normal(size=200)
+
+    def step(x, y, z):
+        spread = rs.sqrt((x * x + y * y) / 2 - ((x + y) / 2) ** 2)
+        return rs.sqrt(x * x - y * y), x * z - y * z, rs.sqrt(x**2 - y**2), spread, (2 * x) * z - y * (2 * z)
+
+    for f in (step, lambda *xs: rs.loop(step, over=list(xs))):
+        for found in rs.compile(lambda x, y, z, f=f: list(f(x, y, z)))(x, x.copy(), np.cos(x)):
+            np.testing.assert_array_equal(found, 0.0)

@@ -247,8 +247,8 @@ def incomplete_beta(a: Any, b: Any, x: Any, rest: Any) -> Variable:
     mirrored = v1 > (p1 + 1) / (p1 + q1 + 2)
     p2, q2 = where(mirrored, q1, p1), where(mirrored, p1, q1)
     v2, w2 = where(mirrored, w1, v1), where(mirrored, v1, w1)
-    # The even part of the usual continued fraction, of which no term cancels another: Didonato and Morris, "Significant digit computation of
-    # the incomplete beta function ratios", 1992. How far the place lies below the mean, by the smaller of v and 1 − v:
+    # The even part of the usual continued fraction, of which no term cancels another (Didonato, Morris, "Significant digit computation of
+    # the incomplete beta function ratios", 1992), and how far the place lies below the mean, by the smaller of v and 1 − v.
     n = p2 + q2
     beyond = where(v2 < 0.5, p2 - n * v2, n * w2 - q2)
     given = [p2, q2, v2, w2, beyond]
