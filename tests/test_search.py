@@ -109,6 +109,18 @@ def test_counts():
         like_numpy(lambda m, v, more=more: m.bincount(v.astype("uint8"), **more), x)
     like_numpy(lambda m, v, w: m.bincount(v, w), x, np.array([0.5, 1.0, 2.0, -1.0]))
     like_numpy(lambda m, v: m.bincount(v, minlength=2), x[:0])
+    same(run(lambda v: rs.bincount(v, length=6), x), np.bincount(x, minlength=6))
+    same(run(lambda v, w: rs.bincount(v, w, length=5), x, np.array([0.5, 1.0, 2.0, -1.0])), np.array([-1.0, 2.5, 0, 0, 1.0]))
+    same(run(lambda v: rs.bincount(v, length=2), x[:0]), np.zeros(2, "int64"))
+    with pytest.raises(rs.RscanIndexError):
+        run(lambda v: rs.bincount(v, length=4), x)
+    step = lambda row, n: n + rs.bincount((row + n[0]) % 5, length=5)
+    rows = rs.compile(lambda x: rs.loop(step, over=x, init=rs.zeros(5, "int64")))
+    given, counts = np.arange(60).reshape(6, 10) % 7, np.zeros(5, "int64")
+    for row, found in zip(given, rows(given), strict=True):
+        counts = counts + np.bincount((row + counts[0]) % 5, minlength=5)
+        np.testing.assert_array_equal(found, counts)
+    assert "eval" not in str(rows.explain()), rows.explain()
     rs.verify_grad(lambda w: rs.bincount(x, w) ** 2, [np.array([0.5, 1.0, 2.0, -1.0])])
     with pytest.raises(rs.RscanError, match="negative"):
         run(rs.bincount, np.array([1, -1]))

@@ -195,15 +195,16 @@ def one_hot(x: Any, num_classes: Any, dtype: Any = None, axis: int = -1) -> Vari
     return cast(elementwise("eq", expand_dims(v, at), numbers), dtype_name(dtype, config.floatX))
 
 
-def bincount(x: Any, weights: Any = None, minlength: Any = 0) -> Variable:
+def bincount(x: Any, weights: Any = None, minlength: Any = 0, *, length: Any = None) -> Variable:
     """How often each number from 0 to the largest occurs in a vector of integers that are not negative, or the sum of its weights.
 
-    There are `minlength` results at least.
+    There are `minlength` results at least; with `length` so many, and a larger number is an error when it runs (E0202). In steps of loops
+    `length` makes kernels of it: otherwise the extent depends on values.
 
         rs.bincount([0, 2, 2])                          # 1, 0, 2
 
-    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `x`, `minlength` or `weights` of another kind; `ShapeError`
-    (E0201) where shapes do not broadcast.
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `x`, `minlength`, `length` or `weights` of another kind;
+    `ShapeError` (E0201) where shapes do not broadcast; `RscanIndexError` (E0202), when it runs, for a number that `length` has no place for.
 
     >>> rs.bincount([0, 1, 1, 3], minlength=5).eval()
     array([1, 2, 0, 1, 0])
@@ -212,10 +213,9 @@ def bincount(x: Any, weights: Any = None, minlength: Any = 0) -> Variable:
     if v.ndim != 1 or v.dtype[0] == "f":
         raise RscanTypeError(f"bincount takes a vector of integers, got {v!r}", code="E0809", labels=[(here(), "")])
     v = cast(v, "int64")
-    largest = max(concatenate([v, as_variable(np.array([-1]))]))
-    fine = elementwise("le", 0, v)
-    v = assert_(v, fine, message="bincount: a number is negative")
-    length = elementwise("maximum", largest + 1, minlength)
+    v = assert_(v, elementwise("le", 0, v), message="bincount: a number is negative")
+    if length is None:
+        length = elementwise("maximum", max(concatenate([v, as_variable(np.array([-1]))])) + 1, minlength)
     if weights is None:
         return sums_at(apply("broadcast_like", {}, as_variable(1), v), v, length)
     return sums_at(at_least(cast(weights, "float64"), 1, "bincount"), v, length)

@@ -168,7 +168,7 @@ impl Lowering<'_> {
         };
         let one = self.number(DType::F64, 1.0);
         let u = self.builder.bin(Bin::Sub, one, u);
-        let x = self.builder.call(if k % 2 == 0 { HostFn::NormalCos } else { HostFn::NormalSin }, &[u, v]);
+        let x = self.builder.call(if k.is_multiple_of(2) { HostFn::NormalCos } else { HostFn::NormalSin }, &[u, v]);
         Ok(self.builder.convert(x, dtype))
     }
 

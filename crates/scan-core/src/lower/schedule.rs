@@ -43,8 +43,10 @@ impl From<super::Refusal> for Failure {
 
 /// From so many elements on a kept axis is worth being the lanes.
 const WIDE: usize = 8;
-/// Rather than its lanes are read apart, a reduction has its lanes along its own axis if that has so many elements.
+/// Rather than its lanes are read apart, a reduction has its lanes along its own axis if that has so many elements,
 const ACROSS: usize = 32;
+/// or so many, where the first of several extremes of bytes is looked for among what the lanes have found.
+const ACROSS_BYTES: usize = 65;
 /// Bytes from the first lane's element to the last one's, where they lie apart: machine code has them as distances.
 const FAR: usize = 1 << 28;
 
@@ -67,7 +69,9 @@ pub(super) fn schedule(fusion: &Fusion, shapes: &[Extents], steady: &[bool]) -> 
         let far = axes.operands[leaf].1[lanes].unsigned_abs().saturating_mul(8 * axes.extents[lanes]);
         let reads = by == By::Kept && far <= FAR && leaf < 64;
         match axes.last(true).filter(|&a| by == By::Kept && axes.even(a)) {
-            Some(a) if !reads || axes.extents[lanes] < WIDE || axes.extents[a] >= ACROSS => break (axes, Some((By::Reduced, a))),
+            Some(a) if !reads || axes.extents[lanes] < WIDE || axes.extents[a] >= across(fusion, leaf) => {
+                break (axes, Some((By::Reduced, a)));
+            }
             _ if reads => read_apart |= 1 << leaf,
             _ => return Err(fusion.leaves[leaf].via.map_or(Failure::Never, Failure::Without)),
         }
@@ -77,8 +81,8 @@ pub(super) fn schedule(fusion: &Fusion, shapes: &[Extents], steady: &[bool]) -> 
     if let Some(table) = (0..fusion.leaves.len()).find(parted) {
         return Err(fusion.leaves[table].via.map_or(Failure::Never, Failure::Without));
     }
-    let across = matches!(lanes, Some((By::Reduced, _)));
-    let in_order = |fold: &Fold| in_eights(*fold) || across && ordered(*fold);
+    let by_rows = matches!(lanes, Some((By::Reduced, _)));
+    let in_order = |fold: &Fold| in_eights(*fold) || by_rows && ordered(*fold);
     if fusion.folds.as_ref().is_some_and(|folds| folds.by.iter().any(in_order)) && axes.reduced.iter().filter(|&&r| r).count() > 1 {
         return Err(Failure::Apart);
     }
@@ -86,7 +90,7 @@ pub(super) fn schedule(fusion: &Fusion, shapes: &[Extents], steady: &[bool]) -> 
     match fusion.folds.as_ref().map(|folds| &folds.by[..]) {
         None => plan.map(lanes.map(|l| l.1))?,
         Some(folds) => match (folds, folds.iter().find_map(|fold| long(&axes, *fold))) {
-            (_, Some(_)) if across => plan.folded(folds, lanes)?,
+            (_, Some(_)) if by_rows => plan.folded(folds, lanes)?,
             (&[fold], Some(axis)) => plan.in_blocks(fusion, fold, axis, lanes)?,
             (_, Some(_)) => return Err(Failure::Never),
             (_, None) => plan.folded(folds, lanes)?,
@@ -94,6 +98,12 @@ pub(super) fn schedule(fusion: &Fusion, shapes: &[Extents], steady: &[bool]) -> 
     }
     let Plan { passes, temporaries, .. } = plan;
     Ok(Schedule { passes, temporaries, turned })
+}
+
+/// From how many elements on a reduction of this leaf has its lanes along its own axis.
+fn across(fusion: &Fusion, leaf: usize) -> usize {
+    let in_order = fusion.folds.as_ref().is_some_and(|folds| folds.by.iter().any(|fold| ordered(*fold)));
+    if in_order && fusion.element(leaf).size() == 1 { ACROSS_BYTES } else { ACROSS }
 }
 
 /// The axis that had best be the lanes.
