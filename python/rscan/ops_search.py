@@ -204,7 +204,7 @@ def bincount(x: Any, weights: Any = None, minlength: Any = 0, *, length: Any = N
         rs.bincount([0, 2, 2])                          # 1, 0, 2
 
     errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `x`, `minlength`, `length` or `weights` of another kind;
-    `ShapeError` (E0201) where shapes do not broadcast; `RscanIndexError` (E0202), when it runs, for a number that `length` has no place for.
+    `ShapeError` (E0201) where shapes do not broadcast; `RscanIndexError` (E0202), when it runs, for a number beyond `length`.
 
     >>> rs.bincount([0, 1, 1, 3], minlength=5).eval()
     array([1, 2, 0, 1, 0])
