@@ -26,7 +26,7 @@ const LAUNCH: f64 = 600.0;
 const PLACE: f64 = 9.0;
 /// A part that only moves elements, and each run of them.
 const MOVE: [f64; 2] = [15.0, 4.0];
-/// Instructions of a step that processors keep decoded, with what values that find no register take; and what each further one takes.
+/// Instructions of a step that processors keep decoded; and what each further one takes, with values that find no register.
 const HELD: usize = 2000;
 const DECODED: f64 = 0.3;
 /// An element that is read or written by an index.

@@ -314,9 +314,9 @@ mod tests {
     #[test]
     fn from_the_second_call_on_the_quicker_way_is_taken() {
         let votes = |n: usize| vec![numbers(&[n, 10, 8], 0.1), numbers(&[n, 10], 2.0), Array::scalar(1i64)];
-        let square = |n: usize| vec![numbers(&[n, n], 0.1)];
+        let rows = |m: usize, n: usize| vec![numbers(&[m, n], 0.1)];
         for (text, args, listed) in
-            [(VOTES, votes(2), true), (VOTES, votes(500), true), (EXTREMES, square(16), true), (EXTREMES, square(256), false)]
+            [(VOTES, votes(2), true), (VOTES, votes(500), true), (EXTREMES, rows(256, 256), true), (EXTREMES, rows(300, 33), false)]
         {
             let planned = plan(&graph(text), Engine::Vm).unwrap();
             let choice = |ins: &[Array]| regions(&planned)[0].variants.get(ins, || unreachable!("called before"));
