@@ -327,3 +327,20 @@ def test_the_maximum_of_a_sum_of_which_a_term_is_the_same_along_the_axis_is_put_
     for bad in (-INF, np.nan):
         args[0][..., 0] = bad
         np.testing.assert_array_equal(f(*args)[0], g(*args)[0])
+
+
+@pytest.mark.parametrize("varies", [False, True])
+def test_weights_in_float32_add_up_to_one_at_every_step(varies):
+    r = np.random.default_rng(0)
+    n = 2000
+    x0, a = r.normal(size=4).astype("f4"), r.normal(size=(n, 4, 4) if varies else (4, 4)).astype("f4")
+    e = (r.normal(size=(n, 4)) - 13).astype("f4")
+
+    def likelihood(e):
+        over = [e, rs.constant(a)] if varies else [e]
+        step = (lambda e, a, x: rs.logsumexp(x[:, None] + a, axis=0) + e) if varies else (lambda e, x: rs.logsumexp(x[:, None] + a, axis=0) + e)
+        return rs.logsumexp(rs.loop(step, over=over, init=x0).last)
+
+    slope = np.asarray(rs.compile(rs.grad(likelihood))(e))
+    assert slope.dtype == np.float32
+    np.testing.assert_allclose(slope.sum(axis=1), 1.0, rtol=0, atol=1e-4)

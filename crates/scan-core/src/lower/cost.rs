@@ -15,6 +15,7 @@ use crate::types::shape::count;
 use crate::types::{Array, DType, Type};
 use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
+use std::collections::BTreeSet;
 
 /// An instruction on a vector.
 const VECTOR: f64 = 0.3;
@@ -44,6 +45,11 @@ const POINTER: f64 = 3.0;
 const APART: f64 = 14.0;
 /// Instructions for vectors that make a quotient or a remainder of integers.
 const DIVISION: f64 = 25.0;
+/// What a kernel of a few lanes takes to begin, in a list, and each instruction of it.
+const CALL_OF_A_PART: f64 = 10.0;
+const WAITS: f64 = 0.6;
+/// Instructions, rather than to store their result and to load it again as a lane.
+const MUCH: f64 = 12.0;
 /// Lanes of a vector.
 const WIDTH: usize = 8;
 
@@ -244,6 +250,28 @@ fn direct(op: &crate::ir::Op, item: &Item, call: Called) -> f64 {
 fn nest(nest: &Nest, steps: usize) -> f64 {
     let run = VECTOR * (nest.kernel.size() * steps * nest.lanes.div_ceil(WIDTH)) as f64;
     KERNEL + nest.places() as f64 * (run + if nest.outer.is_empty() { 0.0 } else { PLACE })
+}
+/// What a walk takes longer, of so many instructions at each place, that is cut along its last axis at some places: each part is a kernel, and one of
+/// a few lanes waits for each of its instructions.
+pub(super) fn cut_short(space: &[usize], cuts: &BTreeSet<(usize, usize)>, instructions: usize) -> f64 {
+    let Some((axis, &n)) = space.iter().enumerate().next_back() else { return 0.0 };
+    let mut begin = 0;
+    let ends = cuts.iter().filter(|cut| cut.0 == axis).map(|cut| cut.1).chain([n]);
+    let few = ends.map(|end| end - std::mem::replace(&mut begin, end)).filter(|&lanes| lanes < WIDTH && lanes < n);
+    few.map(|_| CALL_OF_A_PART + WAITS * (instructions * count(&space[..axis])) as f64).sum()
+}
+/// What it takes to put an array together of so many pieces.
+pub(super) fn joined(pieces: usize, whole: &[usize]) -> f64 {
+    (MOVE[0] + MOVE[1]) * pieces as f64 + 0.1 * count(whole) as f64
+}
+/// True for a nest of one lane that computes so much of each of the elements that it reduces for a place that it is rather computed with the
+/// elements as lanes, into memory.
+pub(super) fn computes_much(nest: &Nest, elements: usize) -> bool {
+    let size = nest.kernel.size() as f64;
+    let of_an_element = size / elements.max(1) as f64;
+    let saved = size - of_an_element * elements.div_ceil(WIDTH) as f64 - elements as f64;
+    let many = VECTOR * saved * (nest.steps * nest.places()) as f64 > 2.0 * KERNEL;
+    nest.lanes == 1 && elements > 1 && of_an_element > MUCH && many
 }
 fn looped(inner: &InnerKernel) -> f64 {
     let steps = inner.count.about();

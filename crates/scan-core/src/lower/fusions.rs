@@ -1,6 +1,7 @@
 //! Fusion: which nodes of a step are computed together in one walk over memory: elementwise nodes with all that they alone read, through
 //! broadcasts, transposes and slices, and reductions with what they reduce.
 
+use super::cost::{cut_short, joined};
 use super::extents::{DEEP, known, known_shape};
 use super::gathered::Gathered;
 use super::kinds::{Kind, Kinds};
@@ -135,7 +136,7 @@ impl Fusions {
             if !alone && view_of(body, node).is_none() {
                 fusions.reads.extend(Gathered::of(body, node).map(|read| (id, read)));
             }
-            let role = if alone { Role::Alone } else { fusions.role(body, id, lengths[id.idx()], (&outside, &mut uses, &mut spaces)) };
+            let role = if alone { Role::Alone } else { fusions.role(body, id, lengths, (&outside, &mut uses, &mut spaces)) };
             if role == Role::Alone || fusions.reads.contains_key(&id) {
                 outside.extend(&node.ins);
             }
@@ -148,7 +149,7 @@ impl Fusions {
         &self,
         body: &Graph,
         id: NodeId,
-        length: Option<usize>,
+        lengths: &[Option<usize>],
         (outside, uses, spaces): (&FxHashSet<Value>, &mut Uses, &mut FxHashMap<NodeId, Extents>),
     ) -> Role {
         let node = &body.nodes()[id];
@@ -163,7 +164,8 @@ impl Fusions {
             return Role::Copied;
         }
         let pieces = Pieces::of(body, node);
-        if let Some(role) = pieces.and_then(|pieces| put_together(body, id, &pieces, (outside, uses, spaces))) {
+        let work = |root: NodeId| self.work(root, lengths);
+        if let Some(role) = pieces.and_then(|pieces| put_together(body, id, &pieces, &work, (outside, uses, spaces))) {
             return role;
         }
         if let Some(space) = reduces(body, node) {
@@ -172,7 +174,7 @@ impl Fusions {
             return Role::Root;
         }
         let gathers = self.reads.contains_key(&id);
-        let length = if gathers { Some(CHEAP + 1) } else { length.filter(|_| elementwise(node)) };
+        let length = if gathers { Some(CHEAP + 1) } else { lengths[id.idx()].filter(|_| elementwise(node)) };
         let Some(spent) = length.filter(|_| count(&shape) > 0) else { return Role::Alone };
         let own: &[Use] = uses.get(&v).filter(|_| !outside.contains(&v)).map_or(&[], |u| u);
         let (role, own) = match own {
@@ -199,6 +201,11 @@ impl Fusions {
     pub fn root(&self, id: NodeId) -> NodeId {
         if let Role::Inner(root) = self.role[id.idx()] { root } else { id }
     }
+    /// Instructions that a fusion has at each place, of the nodes that are known to be part of it.
+    fn work(&self, root: NodeId, lengths: &[Option<usize>]) -> usize {
+        let own = self.role.iter().zip(lengths).filter(|(role, _)| **role == Role::Inner(root)).filter_map(|(_, length)| *length);
+        lengths[root.idx()].unwrap_or(0) + own.sum::<usize>()
+    }
     /// True for a node whose result has no memory: fusions read what it is made of.
     pub fn is_copied(&self, id: NodeId) -> bool {
         self.role[id.idx()] == Role::Copied
@@ -211,13 +218,14 @@ fn put_together(
     body: &Graph,
     id: NodeId,
     pieces: &Pieces,
+    work: &dyn Fn(NodeId) -> usize,
     (outside, uses, spaces): (&FxHashSet<Value>, &mut Uses, &mut FxHashMap<NodeId, Extents>),
 ) -> Option<Role> {
     let node = &body.nodes()[id];
     let v = node.outs[0];
     let own = uses.get(&v).filter(|_| !outside.contains(&v)).map_or(&[][..], |u| u);
     let maps = own.iter().all(|u| fold(body, &body.nodes()[u.0]).is_none());
-    let here = || known_shape(body, v).is_ok_and(|whole| in_pieces(pieces, &whole, own, spaces));
+    let here = || known_shape(body, v).is_ok_and(|whole| in_pieces(pieces, &whole, own, work, spaces));
     let (role, own) = match own {
         own if !own.is_empty() && maps && here() => (Role::Copied, own.to_vec()),
         _ if pieces.is_joined() => (Role::Root, vec![(id, View::identity(body.ty(v).rank()), 0)]),
@@ -232,8 +240,9 @@ fn put_together(
     Some(role)
 }
 
-/// True where walks read the pieces of an array where they lie: where they fall into few parts, and hardly any of few lanes.
-fn in_pieces(pieces: &Pieces, whole: &[usize], uses: &[Use], spaces: &FxHashMap<NodeId, Extents>) -> bool {
+/// True where walks read the pieces of an array where they lie: where they fall into few parts, hardly any of few lanes, and where that takes less
+/// than to put the array together.
+fn in_pieces(pieces: &Pieces, whole: &[usize], uses: &[Use], work: &dyn Fn(NodeId) -> usize, spaces: &FxHashMap<NodeId, Extents>) -> bool {
     let mut cuts: BTreeMap<NodeId, BTreeSet<(usize, usize)>> = BTreeMap::new();
     for (root, view, _) in uses {
         cuts.entry(*root).or_default().extend(pieces.cuts(view, &spaces[root]));
@@ -243,7 +252,8 @@ fn in_pieces(pieces: &Pieces, whole: &[usize], uses: &[Use], spaces: &FxHashMap<
     let parts = |(root, of): (&NodeId, _)| (0..spaces[root].len()).map(|axis| along(of, axis)).product::<usize>() - 1;
     let parts = 1 + cuts.iter().map(parts).sum::<usize>();
     let slivers = cuts.iter().any(|(root, of)| slivers(&spaces[root], of));
-    !too_many(parts, whole) && !slivers
+    let more: f64 = cuts.iter().map(|(root, of)| cut_short(&spaces[root], of, work(*root))).sum();
+    !too_many(parts, whole) && !slivers && (!pieces.is_joined() || more <= joined(pieces.views().len(), whole))
 }
 
 /// Elements of a vector, more or less.

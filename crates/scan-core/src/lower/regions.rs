@@ -1,6 +1,7 @@
 //! Regions: nodes outside of loops that can run as one list of kernels, as the step of a loop does.
 //!
-//! The nodes between two *barriers* (loops, calls, what may be left out) are one region, if there are enough of them. Whoever runs it decides by
+//! The nodes between two *barriers* (loops, calls, what may be left out, where such things need a node of a region) are one region, if there are
+//! enough of them. Whoever runs it decides by
 //! the extents of a call whether a list is quicker than node by node.
 
 use super::groups::Part;
@@ -22,11 +23,12 @@ pub const THERE: Least = Least(1, 0);
 /// Nodes that cannot be in a region are found one after the other; what is left then has none.
 const ROUNDS: usize = 8;
 
-/// What a node is to regions.
+/// What a node is to regions, in the order in which those of one level run.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Role {
-    /// A constant, or an integer that is made of extents: computed where it is needed, in regions once more.
-    Count,
+    /// A constant, or an integer that is made of extents: computed where it is needed, in regions once more. Or what cannot be a member and needs
+    /// none: no region ends there.
+    Before,
     Member,
     Barrier,
 }
@@ -103,22 +105,28 @@ impl Regions {
     /// How many barriers are before each node.
     fn level(&mut self, graph: &Graph, live: &[bool], admits: &dyn Fn(NodeId, &Node) -> bool, more: &dyn Fn(NodeId) -> Vec<Value>) {
         let mut levels = vec![0; graph.n_values()];
+        let mut needs_members = vec![false; graph.n_values()];
         (self.keys, self.counts) = (vec![], FxHashSet::default());
         let mut members: FxHashSet<Value> = FxHashSet::default();
         for (id, node) in graph.nodes().enumerate() {
             let extra = if live[id.idx()] { more(id) } else { vec![] };
             let level = node.ins.iter().chain(&extra).map(|v| levels[v.idx()]).max().unwrap_or(0);
+            let behind = node.ins.iter().chain(&extra).any(|v| needs_members[v.idx()]);
+            let counted = self.counted(graph, node, &members);
             let role = match &node.op {
-                _ if self.counted(graph, node, &members) => Role::Count,
+                _ if counted => Role::Before,
                 _ if admits(id, node) => Role::Member,
-                _ => Role::Barrier,
+                _ if behind => Role::Barrier,
+                _ => Role::Before,
             };
             for &v in &node.outs {
                 levels[v.idx()] = level + usize::from(role == Role::Barrier);
-                match role {
-                    Role::Count => _ = self.counts.insert(v),
-                    Role::Member => _ = members.insert(v),
-                    Role::Barrier => {}
+                needs_members[v.idx()] = behind || role == Role::Member;
+                if counted {
+                    self.counts.insert(v);
+                }
+                if role == Role::Member {
+                    members.insert(v);
                 }
             }
             self.keys.push((level, role));

@@ -6,6 +6,7 @@
 //! (`k mod 8` of the law's eight partial sums is the lane), and a last kernel reduces those.
 
 use super::blocks::long;
+use super::cost::computes_much;
 use super::fusions::{Fold, Fusion};
 use super::pass::{Axes, By, Pass, Plan};
 use super::passes::{in_eights, ordered};
@@ -27,7 +28,8 @@ pub(super) struct Schedule {
 pub(super) enum Failure {
     /// It has one, if this node's result has memory of its own.
     Without(NodeId),
-    /// It may have one, if what it reduces lies in memory: the law goes along several axes as along one.
+    /// It may have one, or a quicker one, if what it reduces lies in memory: the law goes along several axes as along one, and what is computed of
+    /// each element has lanes then that places do not fill.
     Apart,
     /// It has one, if a part of what it computes lies in memory: it reads too many arrays.
     Wide,
@@ -97,6 +99,10 @@ pub(super) fn schedule(fusion: &Fusion, shapes: &[Extents], steady: &[bool]) -> 
         },
     }
     let Plan { passes, temporaries, .. } = plan;
+    let elements = axes.reduced.iter().zip(&axes.extents).filter(|(reduced, _)| **reduced).map(|(_, n)| n).product();
+    if fusion.folds.is_some() && passes.iter().any(|pass| computes_much(&pass.nest, elements)) {
+        return Err(Failure::Apart);
+    }
     Ok(Schedule { passes, temporaries, turned })
 }
 

@@ -24,14 +24,21 @@ impl OpDef for LogSumExp {
         Ok(one(computed(cx, Of::LogSumExp, &x, lanes, &shape)?))
     }
 
-    /// `ct · exp(x − y)`, where the elements that equal y weigh 1, or 0 where y is −∞.
+    /// `ct · w` with the [`weights`] w, in f32 `ct / Σ w · w`. The sum is 1 but for the rounding of y, by which all weights are off alike: |y| times
+    /// the precision, to one side at every step of a loop.
     fn vjp(&self, g: &mut Graph, site: &Site, cts: &[Option<Value>]) -> Result<Vec<Option<Value>>> {
         let x = site.ins[0];
         let (Some(ct), true) = (cts[0], is_float(g, x)) else { return Ok(none(1)) };
         let ct = keep_axes(g, ct, &self.axes, self.keepdims);
         let y = keep_axes(g, site.outs[0], &self.axes, self.keepdims);
         let weight = weights(g, x, y);
-        Ok(vec![Some(g.mul(ct, weight))])
+        let share = if g.ty(x).dtype == DType::F64 {
+            ct
+        } else {
+            let total = total(g, weight, y, &self.axes);
+            g.div(ct, total)
+        };
+        Ok(vec![Some(g.mul(share, weight))])
     }
 
     fn batch(&self, b: &mut Batching, ins: &[Batched]) -> Result<Outs<Batched>> {
@@ -46,6 +53,13 @@ pub(crate) fn weights(g: &mut Graph, x: Value, y: Value) -> Value {
     let top = g.select(is_low, low, zero);
     let exponent = g.select(is_top, top, difference);
     g.exp(exponent)
+}
+
+/// The sum of [`weights`]; 1 where y is −∞, and they are 0.
+fn total(g: &mut Graph, weight: Value, y: Value, axes: &[usize]) -> Value {
+    let (one, low) = (g.number(g.ty(weight).dtype, 1.0), g.number(g.ty(weight).dtype, f64::NEG_INFINITY));
+    let (is_low, sum) = (g.eq(y, low), g.sum(weight, axes, true));
+    g.select(is_low, one, sum)
 }
 
 /// `exp(x − m) / Σ exp(x − m)`; NaN where the axis holds +∞ or only −∞.
