@@ -337,9 +337,12 @@ def test_weights_in_float32_add_up_to_one_at_every_step(varies):
     e = (r.normal(size=(n, 4)) - 13).astype("f4")
 
     def likelihood(e):
-        over = [e, rs.constant(a)] if varies else [e]
-        step = (lambda e, a, x: rs.logsumexp(x[:, None] + a, axis=0) + e) if varies else (lambda e, x: rs.logsumexp(x[:, None] + a, axis=0) + e)
-        return rs.logsumexp(rs.loop(step, over=over, init=x0).last)
+        def step(e, a, x):
+            return rs.logsumexp(x[:, None] + a, axis=0) + e
+
+        if varies:
+            return rs.logsumexp(rs.loop(step, over=[e, rs.constant(a)], init=x0).last)
+        return rs.logsumexp(rs.loop(lambda e, x: step(e, a, x), over=e, init=x0).last)
 
     slope = np.asarray(rs.compile(rs.grad(likelihood))(e))
     assert slope.dtype == np.float32
