@@ -24,7 +24,7 @@ impl OpDef for LogSumExp {
         Ok(one(computed(cx, Of::LogSumExp, &x, lanes, &shape)?))
     }
 
-    /// `ct · w` with the [`weights`] w, in f32 `ct / Σ w · w`. The sum is 1 but for the rounding of y, by which all weights are off alike: |y| times
+    /// `ct · w` with the weights w, in f32 `ct / Σ w · w`. The sum is 1 but for the rounding of y, by which all weights are off alike: |y| times
     /// the precision, to one side at every step of a loop.
     fn vjp(&self, g: &mut Graph, site: &Site, cts: &[Option<Value>]) -> Result<Vec<Option<Value>>> {
         let x = site.ins[0];
@@ -55,7 +55,7 @@ pub(crate) fn weights(g: &mut Graph, x: Value, y: Value) -> Value {
     g.exp(exponent)
 }
 
-/// The sum of [`weights`]; 1 where y is −∞, and they are 0.
+/// The sum of weights; 1 where y is −∞, and they are 0.
 fn total(g: &mut Graph, weight: Value, y: Value, axes: &[usize]) -> Value {
     let (one, low) = (g.number(g.ty(weight).dtype, 1.0), g.number(g.ty(weight).dtype, f64::NEG_INFINITY));
     let (is_low, sum) = (g.eq(y, low), g.sum(weight, axes, true));
