@@ -3,6 +3,7 @@
 use super::Lowered;
 use super::extents::known_shape;
 use super::kinds::{Kind, Kinds};
+use super::pieces::segments;
 use crate::base::Id;
 use crate::ir::{Graph, Node, Scan, Value};
 use crate::kernel::distribute::{Distributed, Source, Stage};
@@ -254,11 +255,9 @@ fn nest(nest: &Nest, steps: usize) -> f64 {
 /// What a walk takes longer, of so many instructions at each place, that is cut along its last axis at some places: each part is a kernel, and one of
 /// a few lanes waits for each of its instructions.
 pub(super) fn cut_short(space: &[usize], cuts: &BTreeSet<(usize, usize)>, instructions: usize) -> f64 {
-    let Some((axis, &n)) = space.iter().enumerate().next_back() else { return 0.0 };
-    let mut begin = 0;
-    let ends = cuts.iter().filter(|cut| cut.0 == axis).map(|cut| cut.1).chain([n]);
-    let few = ends.map(|end| end - std::mem::replace(&mut begin, end)).filter(|&lanes| lanes < WIDTH && lanes < n);
-    few.map(|_| CALL_OF_A_PART + WAITS * (instructions * count(&space[..axis])) as f64).sum()
+    let Some((&n, around)) = space.split_last() else { return 0.0 };
+    let few = segments(space, cuts).into_iter().filter(|&lanes| lanes < WIDTH && lanes < n);
+    few.map(|_| CALL_OF_A_PART + WAITS * (instructions * count(around)) as f64).sum()
 }
 /// What it takes to put an array together of so many pieces.
 pub(super) fn joined(pieces: usize, whole: &[usize]) -> f64 {

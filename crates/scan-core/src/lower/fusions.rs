@@ -5,7 +5,7 @@ use super::cost::{cut_short, joined};
 use super::extents::{DEEP, known, known_shape};
 use super::gathered::Gathered;
 use super::kinds::{Kind, Kinds};
-use super::pieces::{Pieces, too_many};
+use super::pieces::{Pieces, segments, too_many};
 use crate::base::Id;
 use crate::ir::op::{ReduceKind, SumTo};
 use crate::ir::{Graph, Node, NodeId, Op, Value, View, Viewed};
@@ -261,10 +261,8 @@ const VECTOR: usize = 8;
 
 /// True where cuts along the last axis of a walk double its vectors.
 fn slivers(space: &[usize], cuts: &BTreeSet<(usize, usize)>) -> bool {
-    let Some((axis, &n)) = space.iter().enumerate().next_back() else { return false };
-    let mut begin = 0;
-    let ends = cuts.iter().filter(|cut| cut.0 == axis).map(|cut| cut.1).chain([n]);
-    let vectors: usize = ends.map(|end| (end - std::mem::replace(&mut begin, end)).div_ceil(VECTOR)).sum();
+    let Some(&n) = space.last() else { return false };
+    let vectors: usize = segments(space, cuts).into_iter().map(|lanes| lanes.div_ceil(VECTOR)).sum();
     vectors >= 2 * n.div_ceil(VECTOR) && n > VECTOR && space.len() > 1
 }
 

@@ -8,6 +8,7 @@ use crate::ops::select::Selector;
 use crate::types::shape::count;
 use crate::types::{Array, DType, Extents};
 use smallvec::SmallVec;
+use std::collections::BTreeSet;
 
 /// Pieces of fewer elements each are copied: the call of a kernel costs more.
 const ELEMENTS: usize = 16;
@@ -153,6 +154,14 @@ const PART: usize = 512;
 /// True where a walk over so much falls into too many parts.
 pub(super) fn too_many(parts: usize, whole: &[usize]) -> bool {
     parts > PARTS || parts > FEW_PARTS && count(whole) < parts * PART
+}
+
+/// The places along the last axis of a walk that lie between two of its cuts, in order; none for a single place.
+pub(super) fn segments(space: &[usize], cuts: &BTreeSet<(usize, usize)>) -> SmallVec<[usize; 4]> {
+    let Some((axis, &n)) = space.iter().enumerate().next_back() else { return SmallVec::new() };
+    let mut begin = 0;
+    let ends = cuts.iter().filter(|cut| cut.0 == axis).map(|cut| cut.1).chain([n]);
+    ends.map(|end| end - std::mem::replace(&mut begin, end)).collect()
 }
 
 /// The axis of the walk and the first place along it where a coordinate leaves the range that it begins in.

@@ -1,8 +1,7 @@
 //! Regions: nodes outside of loops that can run as one list of kernels, as the step of a loop does.
 //!
 //! The nodes between two *barriers* (loops, calls, what may be left out, where such things need a node of a region) are one region, if there are
-//! enough of them. Whoever runs it decides by
-//! the extents of a call whether a list is quicker than node by node.
+//! enough of them. Whoever runs it decides by the extents of a call whether a list is quicker than node by node.
 
 use super::groups::Part;
 use crate::base::{Id, Result};
@@ -113,11 +112,10 @@ impl Regions {
             let level = node.ins.iter().chain(&extra).map(|v| levels[v.idx()]).max().unwrap_or(0);
             let behind = node.ins.iter().chain(&extra).any(|v| needs_members[v.idx()]);
             let counted = self.counted(graph, node, &members);
-            let role = match &node.op {
-                _ if counted => Role::Before,
-                _ if admits(id, node) => Role::Member,
-                _ if behind => Role::Barrier,
-                _ => Role::Before,
+            let role = match !counted && admits(id, node) {
+                true => Role::Member,
+                false if behind && !counted => Role::Barrier,
+                false => Role::Before,
             };
             for &v in &node.outs {
                 levels[v.idx()] = level + usize::from(role == Role::Barrier);
