@@ -359,6 +359,21 @@ class TestBranchesThatMayFail:
         for got, wrt in zip(both, (0, 1), strict=True):
             np.testing.assert_allclose(got, each_row(lambda a, b: rs.grad(f(a, b), [a, b])[wrt], (self.A, self.B), (0, 0)), rtol=1e-11)  # noqa: B023
 
+    def test_a_choice_in_a_branch_where_extents_are_told_by_the_call(self):
+        """The loop in front of both choices stays one loop for all rows: it is in no loop over the rows, and no branch computes it anew."""
+
+        def f(y, n):
+            m = rs.loop(lambda y, m: y[0] * 0.1 + n * m, over=dict(y=rs.taps(y, -2, -1)), init=dict(m=0.0)).m
+            inner = rs.ifelse(rs.sum(m) > 0, m * y[2:], rs.exp(m) + y[2:])
+            return rs.ifelse(rs.any(m > 0.1), inner * n, m - y[2:])
+
+        y, n = RNG.normal(size=(6, 9)), np.linspace(-1, 1, 6)
+        check(f, (y, n))
+        check(lambda y, n: rs.grad(rs.sum(f(y, n) ** 2), y), (y, n))
+        both = rs.compile(rs.vmap(f))
+        both(y, n)
+        assert both.text(y, n).count("state m ") == 1
+
     def test_in_a_step(self):
         """As the step of a loop: one list, with neither calls of loops nor a loop over the rows where extents agree."""
 

@@ -15,6 +15,7 @@ from ..errors import RscanTypeError, RscanValueError
 from ..ops import (
     abs,
     all,
+    any,
     argmax,
     argsort,
     assert_,
@@ -26,6 +27,7 @@ from ..ops import (
     exp,
     floor,
     gammaln,
+    ifelse,
     isnan,
     less,
     less_equal,
@@ -140,9 +142,14 @@ def _searched(u: Variable, first: Variable, ratio: Callable[[Variable], Variable
 
 
 def _rejected(
-    key: Any, shape: list[Any], start: Variable, propose: Callable[[Variable, Variable], tuple[Variable, Variable]], name: str
+    key: Any,
+    wanted: Variable,
+    shape: list[Any],
+    start: Variable,
+    propose: Callable[[Variable, Variable], tuple[Variable, Variable]],
+    name: str,
 ) -> Variable:
-    """Proposals of two uniform numbers, until all are accepted."""
+    """Proposals of two uniform numbers, until all that are wanted are accepted."""
 
     def step(number: Variable, found: Variable, done: Variable) -> Any:
         own = fold_in(key, number)
@@ -152,9 +159,14 @@ def _rejected(
         now = logical_or(done, good)
         return [where(logical_and(good, logical_not(done)), k, found), now], until(all(now))
 
-    states = [broadcast_to(start, shape), broadcast_to(as_variable(False), shape)]
+    states = [broadcast_to(start, shape), broadcast_to(logical_not(wanted), shape)]
     rows, _ = scan(step, sequences=np.arange(_ROUNDS), outputs_info=states, name=name)
     return rows[0][-1]
+
+
+def _either(large: Variable, many: Variable, few: Variable) -> Variable:
+    """`many` where large, else `few`: neither is computed where no element takes it."""
+    return where(large, ifelse(any(large), many, few), ifelse(all(large), many, few))
 
 
 def poisson(key: Any, lam: Any = 1.0, size: Any = None, dtype: Any = "int64") -> Variable:
@@ -188,8 +200,8 @@ def poisson(key: Any, lam: Any = 1.0, size: Any = None, dtype: Any = "int64") ->
         exact = log(v * inverse / (a / (edge * edge) + b)) <= at * log(mu) - mu - gammaln(at + 1)
         return at, logical_or(logical_and(edge >= 0.07, v <= quick), logical_and(inside, exact))
 
-    many = _rejected(fold_in(key, 1), shape, floor(mu), propose, "poisson")
-    return cast(where(large, many, few), name)
+    many = _rejected(fold_in(key, 1), large, shape, floor(mu), propose, "poisson")
+    return cast(_either(large, many, few), name)
 
 
 def binomial(key: Any, n: Any, p: Any, size: Any = None, dtype: Any = "int64") -> Variable:
@@ -231,8 +243,8 @@ def binomial(key: Any, n: Any, p: Any, size: Any = None, dtype: Any = "int64") -
         exact = log(v * alpha / (a / (edge * edge) + b)) <= bound
         return at, logical_and(inside, logical_or(logical_and(edge >= 0.07, v <= quick), exact))
 
-    many = _rejected(fold_in(key, 1), shape, mode, propose, "binomial")
-    found = minimum(where(large, many, few), trials)
+    many = _rejected(fold_in(key, 1), large, shape, mode, propose, "binomial")
+    found = minimum(_either(large, many, few), trials)
     return cast(where(turned, trials - found, found), name)
 
 

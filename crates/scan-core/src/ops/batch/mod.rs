@@ -10,7 +10,7 @@ use super::args::{integer, one};
 use super::index::{Item, Pattern};
 use crate::base::{Id, Result};
 use crate::ir::op::*;
-use crate::ir::{Graph, Held, Node, NodeId, Op, Value, Whole};
+use crate::ir::{Def, Graph, Held, Node, NodeId, Op, Value, Whole};
 use crate::scalar::ElemOp;
 use crate::types::{DType, Sym};
 use rustc_hash::FxHashMap;
@@ -29,13 +29,23 @@ pub fn graph(b: &mut Batching, from: &Graph, given: &FxHashMap<Value, Batched>, 
     let since = Sym::fresh();
     let mut images = Images { of: given.clone() };
     let live = needed(from, given, wanted, true);
-    let eager = needed(from, given, wanted, false);
+    let mut eager = needed(from, given, wanted, false);
+    let makes = |v: &Value| if let Def::Out(id, _) = from.def(*v) { Some(id.idx()) } else { None };
+    given.keys().filter_map(makes).for_each(|id| eager[id] = true);
     for (id, node) in from.nodes().enumerate().filter(|(id, _)| live[id.idx()]) {
         let outer = b.g.set_span(node.span);
         b.g.set_span(node.span.or(outer));
+        let before = (b.looped, b.apart);
         let outs = images.node(b, from, (id, node), &eager);
         b.g.set_span(outer);
-        let Some(outs) = outs? else { return Ok(None) };
+        let Some(outs) = outs? else {
+            if eager[id.idx()] {
+                return Ok(None);
+            }
+            // The `ifelse` whose branch this is computes the branch anew, for the rows that take it.
+            (b.looped, b.apart) = before;
+            continue;
+        };
         for (&old, new) in node.outs.iter().zip(outs) {
             if !matches!(new, Batched::Ragged { .. }) {
                 b.g.learn_rows(new.value(), new.axis(), from, old, since);
@@ -52,7 +62,7 @@ fn needed(from: &Graph, given: &FxHashMap<Value, Batched>, wanted: &[Value], bra
     let mut live = vec![false; from.nodes().len()];
     let mut stack = wanted.to_vec();
     while let Some(v) = stack.pop() {
-        let crate::ir::Def::Out(id, _) = from.def(v) else { continue };
+        let Def::Out(id, _) = from.def(v) else { continue };
         if given.contains_key(&v) || std::mem::replace(&mut live[id.idx()], true) {
             continue;
         }
@@ -75,7 +85,10 @@ impl Images {
     }
 
     fn node(&self, b: &mut Batching, from: &Graph, (id, node): (NodeId, &Node), eager: &[bool]) -> Result<Option<Outs<Batched>>> {
-        let ins: Vec<Batched> = node.ins.iter().map(|v| self.of[v]).collect();
+        let Some(ins) = node.ins.iter().map(|v| self.get(*v)).collect::<Option<Vec<Batched>>>() else {
+            let cond = self.get(node.ins[0]).filter(|x| matches!(node.op, Op::IfElse(_)) && matches!(x, Batched::Rows(_)));
+            return cond.map_or(Ok(None), |cond| self.choice(b, from, (id, node), (cond, None), eager));
+        };
         let varies = ins.iter().any(|x| x.varies());
         if varies && matches!(&node.op, Op::Extern(e) if !e.0.pure()) {
             return Ok(None);
@@ -92,29 +105,30 @@ impl Images {
         let is_loop = matches!(node.op, Op::Scan(_));
         let ins: Vec<Batched> = ins.into_iter().map(|x| if is_loop { x } else { b.settled(x) }).collect();
         let outs = match &node.op {
-            Op::IfElse(_) if ins[0].varies() => self.choice(b, from, (id, node), &ins, eager)?,
+            Op::IfElse(_) if ins[0].varies() => self.choice(b, from, (id, node), (ins[0], Some(&ins)), eager)?,
             op => Some(op.batch(b, &ins)?),
         };
         Ok(outs.filter(|_| !b.apart))
     }
 
     /// `ifelse` with a condition for each row. Where a branch may fail, rows that do not take it compute what the first of those that do
-    /// computes, and none where no row takes it; where that cannot be written, each row takes its branch by itself.
+    /// computes, and none where no row takes it; where that cannot be written, each row takes its branch by itself. `ins` are missing where
+    /// what only a branch needs could not be written for all rows.
     fn choice(
         &self,
         b: &mut Batching,
         from: &Graph,
         (id, node): (NodeId, &Node),
-        ins: &[Batched],
+        (cond, ins): (Batched, Option<&[Batched]>),
         eager: &[bool],
     ) -> Result<Option<Outs<Batched>>> {
-        let known = self.of.iter().filter(|(v, _)| !matches!(from.def(**v), crate::ir::Def::Out(at, _) if !eager[at.idx()]));
+        let known = self.of.iter().filter(|(v, _)| !matches!(from.def(**v), Def::Out(at, _) if !eager[at.idx()]));
         let known: FxHashMap<Value, Batched> = known.map(|(v, x)| (*v, *x)).collect();
         let nodes_behind = |values: &[Value]| {
             let cone = needed(from, &known, values, true);
             from.nodes().enumerate().filter(move |(at, _)| cone[at.idx()] && *at < id).map(|(_, n)| n)
         };
-        if nodes_behind(&node.ins[1..]).all(|n| !n.op.def().fallible(from, &n.ins)) {
+        if let Some(ins) = ins.filter(|_| nodes_behind(&node.ins[1..]).all(|n| !n.op.def().fallible(from, &n.ins))) {
             return shapes::if_else(b, ins).map(Some);
         }
         // The condition itself may belong to a branch around that is not taken: then it is not known, and the loop computes it.
@@ -126,29 +140,29 @@ impl Images {
             return Ok(None);
         }
         let given: Vec<(Value, Batched)> = given.into_iter().map(|(v, x)| (v, b.settled(x))).collect();
-        let looped = |b: &mut Batching| Ok(b.loop_over(from, &given, &node.outs)?[0]);
-        let found = self.as_first(b, from, (node, ins), &known, &looped)?;
-        found.map_or_else(|| looped(b), Ok).map(|x| Some(one(x)))
+        let found = self.as_first(b, from, (node, cond), &known)?;
+        Ok(Some(match found {
+            Some(found) => one(found),
+            None => b.loop_over(from, &given, &node.outs)?,
+        }))
     }
 }
 
 impl Images {
     /// Both branches of an `ifelse` for all rows, of which those that take the other one are given what the first that takes it is given.
-    /// Branches of other extents than the other's are left to the loop over the rows.
     fn as_first(
         &self,
         b: &mut Batching,
         from: &Graph,
-        (node, ins): (&Node, &[Batched]),
+        (node, cond): (&Node, Batched),
         known: &FxHashMap<Value, Batched>,
-        looped: &dyn Fn(&mut Batching) -> Result<Batched>,
     ) -> Result<Option<Batched>> {
         let [x, y] = [node.ins[1], node.ins[2]];
         if !known.contains_key(&node.ins[0]) || from.ty(x).rank() != from.ty(y).rank() {
             return Ok(None);
         }
         let same = from.ty(x).dims == from.ty(y).dims;
-        let taken = b.g.cast(ins[0].value(), DType::Bool);
+        let taken = b.g.cast(cond.value(), DType::Bool);
         let left = b.g.emit(Op::Elem(ElemOp::Not), &[taken]);
         let (Some(x), Some(y)) = (self.branch(b, from, known, (x, taken))?, self.branch(b, from, known, (y, left))?) else {
             return Ok(None);
@@ -157,7 +171,7 @@ impl Images {
         let rows = [taken, a, c].map(Batched::Rows);
         let mixed = match same {
             true => b.broadcasting(Op::Elem(ElemOp::Where), &rows)?[0],
-            false => shapes::chosen(b, &rows, looped)?,
+            false => shapes::chosen(b, &rows)?,
         };
         let mut of = |kind, rows: Value| b.g.emit(Reduce { kind, axes: vec![0], keepdims: false }, &[rows]);
         let (all, any) = (of(ReduceKind::All, taken), of(ReduceKind::Any, taken));

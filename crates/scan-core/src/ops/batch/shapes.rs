@@ -172,18 +172,18 @@ pub fn if_else(b: &mut Batching, ins: &[Batched]) -> Result<Outs<Batched>> {
     if b.rank(ins[1]) != b.rank(ins[2]) {
         return b.row_by_row(IfElse {}, ins);
     }
-    chosen(b, ins, &|b| Ok(b.row_by_row(IfElse {}, ins)?[0])).map(one)
+    chosen(b, ins).map(one)
 }
 
-/// Rows chosen from two arrays of the same rank, all at once where they have the same extents, which is known when it runs; else `apart` from
-/// each other.
+/// Rows chosen from two arrays of the same rank, all at once where they have the same extents, which is known when it runs; else one after
+/// the other.
 ///
 /// # Errors
 /// What type inference reports.
-pub fn chosen(b: &mut Batching, ins: &[Batched], apart: &dyn Fn(&mut Batching) -> Result<Batched>) -> Result<Batched> {
+pub fn chosen(b: &mut Batching, ins: &[Batched]) -> Result<Batched> {
     let dims = |x: Batched| b.row_type(x).dims;
     if dims(ins[1]).iter().zip(&dims(ins[2])).any(|(x, y)| x.conflicts(y)) {
-        return apart(b);
+        return Ok(b.row_by_row(IfElse {}, ins)?[0]);
     }
     let mut alike = b.g.constant(Array::scalar(true));
     for axis in 0..b.rank(ins[1]) {
@@ -192,8 +192,7 @@ pub fn chosen(b: &mut Batching, ins: &[Batched], apart: &dyn Fn(&mut Batching) -
         alike = b.g.emit(Op::Elem(ElemOp::And), &[alike, same]);
     }
     let before = (b.looped, b.apart);
-    let apart = apart(b)?;
-    let apart = b.rows(apart)?;
+    let apart = b.row_by_row(IfElse {}, ins)?[0].value();
     (b.looped, b.apart) = before;
     let together = b.broadcasting(Op::Elem(ElemOp::Where), ins)?[0].value();
     Ok(Batched::Rows(b.apply(IfElse {}, &[alike, together, apart])?))
