@@ -30,8 +30,11 @@ pub fn graph(b: &mut Batching, from: &Graph, given: &FxHashMap<Value, Batched>, 
     let mut images = Images { of: given.clone() };
     let live = needed(from, given, wanted, true);
     let mut eager = needed(from, given, wanted, false);
-    let makes = |v: &Value| if let Def::Out(id, _) = from.def(*v) { Some(id.idx()) } else { None };
-    given.keys().filter_map(makes).for_each(|id| eager[id] = true);
+    for (&v, _) in given.iter().filter(|(_, x)| x.varies()) {
+        if let Def::Out(id, _) = from.def(v) {
+            eager[id.idx()] = true;
+        }
+    }
     for (id, node) in from.nodes().enumerate().filter(|(id, _)| live[id.idx()]) {
         let outer = b.g.set_span(node.span);
         b.g.set_span(node.span.or(outer));
