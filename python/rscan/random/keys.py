@@ -70,13 +70,26 @@ def drawn(op: str, params: dict[str, Any], key: Any, *args: Any) -> Variable:
     return apply(op, params, v, *args)
 
 
-def split(key: Any, num: int = 2) -> tuple[Variable, ...]:
-    """Several independent keys of one.
+def split(key: Any, num: int | np.integer[Any] | Variable = 2) -> Variable:
+    """Several independent keys of one, a row for each, uint64[num, 2]: row i is `fold_in(key, i)`. num: an integer, or a variable of one.
 
     errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `num` of another kind, (E0702) for what is no key.
 
     >>> one, two = rs.random.split(rs.random.key(0))
     >>> bool((one.eval() == two.eval()).all())
     False
+    >>> rs.vmap(rs.random.normal)(rs.random.split(rs.random.key(0), 5)).eval().shape
+    (5,)
     """
-    return tuple(fold_in(key, i) for i in range(whole(num, "the number of keys")))
+    from ..ops import arange, stack
+    from ..vmap import vmap
+
+    if not (isinstance(num, Variable) and num.ndim == 0 and "int" in num.dtype):
+        num = whole(num, "the number of keys")
+        if 0 < num <= _WRITTEN:
+            return stack([fold_in(key, i) for i in range(num)])
+    return vmap(lambda i: fold_in(key, i))(arange(num))
+
+
+#: So many keys are written down one by one: each is known by itself, and those that nothing reads are not made.
+_WRITTEN = 16

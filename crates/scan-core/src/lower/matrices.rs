@@ -12,7 +12,9 @@ use crate::types::shape::{Extents, broadcast_positions, count};
 
 /// Larger matrices are factorised by the evaluator: where pivots are chosen by selections, the work grows with the cube, and twice.
 const PIVOTED: usize = 4;
-/// The same where none are.
+/// More elements of cubes are a batch whose systems are solved side by side, by a call.
+const BATCHED: usize = 216;
+/// As [`PIVOTED`] where no pivots are chosen.
 const FACTORED: usize = 8;
 
 /// Systems of more right sides are solved by the evaluator, which takes them side by side: a row that is known stands in so many products.
@@ -276,8 +278,13 @@ impl Lowering<'_> {
 
     pub(super) fn solve(&mut self, kind: MatrixKind, node: &Node) -> Lowered<Vec<Reg>> {
         let most = if kind == MatrixKind::General { PIVOTED } else { FACTORED };
+        let systems = self.systems(node, most)?;
+        let cubes: usize = systems.iter().map(|(a, _)| a.columns.pow(3)).sum();
+        if kind == MatrixKind::General && systems.len() > 1 && cubes > BATCHED {
+            return refuse("many systems of equations");
+        }
         let mut out = vec![];
-        for (a, mut b) in self.systems(node, most)? {
+        for (a, mut b) in systems {
             match kind {
                 MatrixKind::General => {
                     let f = self.factored(a, b)?;

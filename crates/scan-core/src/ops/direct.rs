@@ -31,8 +31,8 @@ pub(crate) enum Direct {
     Lanes(Of, Lanes),
     /// A sum or product, a maximum or minimum.
     Reduce(ReduceKind, Lanes),
-    /// A system of linear equations: extent and number of right sides.
-    Solve(MatrixKind, usize, usize),
+    /// Systems of linear equations: how many, extent and number of right sides; elements from one system's matrix and sides to the next's.
+    Solve(MatrixKind, [usize; 3], [usize; 2]),
     /// `cholesky`
     Cholesky(usize),
     /// `dft` of so many numbers, or its inverse.
@@ -65,7 +65,7 @@ impl Direct {
                 Direct::reduce(ReduceKind::Sum, x, &axes).filter(|_| same && adds)?
             }
             (Op::MatMul(_), [a, b]) => Direct::products(a, b, out)?,
-            (Op::Solve(op), [a, b]) if wide && a.len() == 2 && b.len() <= 2 => Direct::Solve(op.kind, a[0], b.get(1).copied().unwrap_or(1)),
+            (Op::Solve(op), [a, b]) if wide => Direct::systems(op.kind, a, b, out)?,
             (Op::Dft(op), [[.., n, 2]]) if wide => Direct::Dft(*n, op.inverse),
             (Op::Cholesky(_), [a]) if wide && a.len() == 2 => Direct::Cholesky(a[0]),
             _ => return None,
@@ -79,8 +79,7 @@ impl Direct {
             Direct::LogMatMulRight(size, _) => (Direct::of_cotangent(size), size.weights()),
             Direct::Lanes(Of::LogSumExp, lanes) | Direct::Reduce(_, lanes) => (vec![], lanes.count()),
             Direct::Lanes(..) | Direct::LogMatMulPowers(_) | Direct::Dft(..) => (vec![], count(ins[0])),
-            Direct::Products(..) => (vec![], count(out)),
-            Direct::Solve(_, n, k) => (vec![n * n, n * k], n * k),
+            Direct::Products(..) | Direct::Solve(..) => (vec![], count(out)),
             Direct::Cholesky(n) => (vec![n * n], n * n),
         };
         let given = ins.iter().zip(&wanted).all(|(shape, n)| count(shape) == *n);
@@ -93,6 +92,21 @@ impl Direct {
         let (batch, extents) = (out.get(..out.len().checked_sub(2)?)?, [*m, *k, *n]);
         let steps = matmul::steps([batch_a, batch_b], batch, [m * k, k * n])?;
         (k == l && !batch_b.is_empty() && is_small(extents)).then_some(Direct::Products(extents, steps))
+    }
+
+    /// Square matrices, and right sides for each of them: columns, or a vector.
+    fn systems(kind: MatrixKind, a: &[usize], b: &[usize], out: &[usize]) -> Option<Direct> {
+        let [batch_a @ .., m, n] = a else { return None };
+        let (batch_b, rows, k) = match b {
+            [rows] => (&[][..], *rows, 1),
+            [batch @ .., rows, k] => (batch, *rows, *k),
+            [] => return None,
+        };
+        let batch = out.get(..out.len().checked_sub(1 + usize::from(b.len() > 1))?)?;
+        let steps = matmul::steps([batch_a, batch_b], batch, [n * n, n * k])?;
+        let count = batch.iter().product::<usize>();
+        let fits = m == n && rows == *n && out.iter().product::<usize>() == count * n * k;
+        fits.then_some(Direct::Solve(kind, [count, *n, k], steps))
     }
 
     /// Elements of the operands of a cotangent.
@@ -118,7 +132,10 @@ impl Direct {
         let six = || std::array::from_fn(|i| ins[i]);
         let mut written = |found: Option<Vec<f64>>| found.map(|found| out.copy_from_slice(&found)).is_some();
         match *self {
-            Direct::Solve(kind, n, k) => return Ok(written(Solve { kind }.solve(cx, n, ins[0], ins[1], k)?)),
+            Direct::Solve(kind, extents, [a, b]) => {
+                let (a, b) = (Stack { all: ins[0], step: a }, Stack { all: ins[1], step: b });
+                return Ok(Solve { kind }.solve(cx, extents, a, b, out)?.is_none());
+            }
             Direct::Dft(n, inverse) => dft::transform(cx, inverse, n, ins[0], out)?,
             Direct::Cholesky(n) => return Ok(written(cholesky(cx, n, ins[0])?)),
             Direct::LogMatMul(size) => log_matmul::forward(size, [ins[0], ins[1], ins[2], ins[3]], out),

@@ -40,20 +40,21 @@ impl Lu {
         (0..self.n).map(|k| self.lu[k * self.n + k])
     }
 
-    /// Solves for the k columns of b; `None` where the matrix is singular.
+    /// Solves for the k columns of b; false where the matrix is singular.
     ///
     /// # Errors
     /// An interruption.
-    pub fn solve(&self, cx: &mut EvalCx, b: &[f64], k: usize) -> Result<Option<Vec<f64>>> {
+    pub fn solve(&self, cx: &mut EvalCx, b: &[f64], k: usize, x: &mut [f64]) -> Result<bool> {
         if self.diagonal().any(|u| u == 0.0) {
-            return Ok(None);
+            return Ok(false);
         }
-        let mut x: Vec<f64> = memory::room(b.len());
-        self.rows.iter().for_each(|&row| x.extend_from_slice(&b[row * k..(row + 1) * k]));
+        for (&row, x) in self.rows.iter().zip(x.chunks_exact_mut(k.max(1))) {
+            x.copy_from_slice(&b[row * k..(row + 1) * k]);
+        }
         let triangle = Triangle::of(&self.lu, self.n);
-        forward(cx, triangle.with_ones(), &mut x, &Sides::all(k))?;
-        backward(cx, triangle, &mut x, &Sides::all(k))?;
-        Ok(Some(x))
+        forward(cx, triangle.with_ones(), x, &Sides::all(k))?;
+        backward(cx, triangle, x, &Sides::all(k))?;
+        Ok(true)
     }
 }
 

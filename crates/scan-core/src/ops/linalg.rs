@@ -11,6 +11,9 @@ use crate::bail;
 use crate::base::{Diagnostic, Kind, Result};
 use crate::ir::op::*;
 use crate::ir::{Graph, Value};
+use crate::scalar::product::Stack;
+use crate::scalar::slices;
+use crate::scalar::systems::SMALL;
 use crate::types::shape::{Extents, broadcast_dims, broadcast_shapes, tuple};
 use crate::types::{Array, DType, Dim, Type, memory};
 
@@ -113,13 +116,16 @@ impl OpDef for Solve {
     }
     fn eval(&self, cx: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>> {
         let systems = Systems::of(ins)?;
-        let solved = systems.each(|batch, i, a, b| {
-            self.solve(cx, systems.n, a, b, systems.columns)?.ok_or_else(|| match self.kind {
-                MatrixKind::Positive => not_positive("solve", batch, i, a),
+        let mut x: Vec<f64> = memory::zeros(systems.b.len());
+        let (batch, n, k, a) = (batch_of(&systems.a), systems.n, systems.columns, systems.a.to_f64_vec());
+        let (matrices, sides) = (Stack { all: &a[..], step: n * n }, Stack { all: &systems.b[..], step: n * k });
+        if let Some(i) = self.solve(cx, [batch, n, k], matrices, sides, &mut x)? {
+            return Err(match self.kind {
+                MatrixKind::Positive => not_positive("solve", batch, i, matrices.get(i, n * n)),
                 _ => singular("solve", batch, i),
-            })
-        })?;
-        Ok(one(systems.solution(&solved)))
+            });
+        }
+        Ok(one(systems.solution(x)))
     }
     /// With `b̄ = a⁻ᵀ·x̄`: `ā = −b̄·xᵀ`, of which a triangular or symmetric matrix takes the part that is read.
     fn vjp(&self, g: &mut Graph, site: &Site, cts: &[Option<Value>]) -> Result<Vec<Option<Value>>> {
@@ -195,31 +201,66 @@ impl Systems {
         each(&self.a, self.n * self.n, |batch, i, a| f(batch, i, a, &self.b[i * size..(i + 1) * size]))
     }
     /// The solutions of all systems as one array.
-    pub(super) fn solution(&self, solved: &[Vec<f64>]) -> Array {
+    pub(super) fn solution(&self, solved: Vec<f64>) -> Array {
         let tail = if self.vector { &[self.n][..] } else { &[self.n, self.columns] };
         let shape: Extents = self.batch.iter().chain(tail).copied().collect();
-        Array::new(&shape, memory::joined(solved)).cast(self.dtype)
+        Array::new(&shape, solved).cast(self.dtype)
     }
 }
 
 impl Solve {
-    /// Solves one system of k right sides; `None` where the matrix lacks the property that the algorithm needs.
-    pub(super) fn solve(&self, cx: &mut EvalCx, n: usize, a: &[f64], b: &[f64], k: usize) -> Result<Option<Vec<f64>>> {
-        let (triangle, sides) = (Triangle::of(a, n), Sides::all(k));
-        let mut x = memory::copied(b);
-        match self.kind {
-            MatrixKind::General => return Lu::new(cx, n, a)?.solve(cx, b, k),
-            MatrixKind::Lower | MatrixKind::Upper if (0..n).any(|i| a[i * n + i] == 0.0) => return Ok(None),
-            MatrixKind::Lower => forward(cx, triangle, &mut x, &sides)?,
-            MatrixKind::Upper => backward(cx, triangle, &mut x, &sides)?,
-            MatrixKind::Positive => {
-                let Some(l) = cholesky(cx, n, a)? else { return Ok(None) };
-                forward(cx, Triangle::of(&l, n), &mut x, &sides)?;
-                backward(cx, Triangle::of(&l, n).transposed(), &mut x, &sides)?;
+    /// Solves so many systems of n unknowns for k right sides each; the first whose matrix lacks the property that the algorithm needs, where
+    /// there is one.
+    pub(super) fn solve(
+        &self,
+        cx: &mut EvalCx,
+        [count, n, k]: [usize; 3],
+        a: Stack<f64>,
+        b: Stack<f64>,
+        x: &mut [f64],
+    ) -> Result<Option<usize>> {
+        if self.kind == MatrixKind::General && (1..=SMALL).contains(&n) {
+            return solve_small(cx, [count, n, k], a, b, x);
+        }
+        for i in 0..count {
+            if !self.solve_one(cx, [n, k], a.get(i, n * n), b.get(i, n * k), &mut x[i * n * k..(i + 1) * n * k])? {
+                return Ok(Some(i));
             }
         }
-        Ok(Some(x))
+        Ok(None)
     }
+
+    fn solve_one(&self, cx: &mut EvalCx, [n, k]: [usize; 2], a: &[f64], b: &[f64], x: &mut [f64]) -> Result<bool> {
+        let (triangle, sides) = (Triangle::of(a, n), Sides::all(k));
+        x.copy_from_slice(b);
+        match self.kind {
+            MatrixKind::General => return Lu::new(cx, n, a)?.solve(cx, b, k, x),
+            MatrixKind::Lower | MatrixKind::Upper if (0..n).any(|i| a[i * n + i] == 0.0) => return Ok(false),
+            MatrixKind::Lower => forward(cx, triangle, x, &sides)?,
+            MatrixKind::Upper => backward(cx, triangle, x, &sides)?,
+            MatrixKind::Positive => {
+                let Some(l) = cholesky(cx, n, a)? else { return Ok(false) };
+                forward(cx, Triangle::of(&l, n), x, &sides)?;
+                backward(cx, Triangle::of(&l, n).transposed(), x, &sides)?;
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// Systems between two looks at the clock.
+const BLOCK: usize = 1024;
+
+/// [`small`](crate::scalar::systems) systems.
+fn solve_small(cx: &mut EvalCx, [count, n, k]: [usize; 3], a: Stack<f64>, b: Stack<f64>, x: &mut [f64]) -> Result<Option<usize>> {
+    for at in (0..count).step_by(BLOCK) {
+        let here = BLOCK.min(count - at);
+        cx.worked(here * n * n * (n + k))?;
+        if let Some(i) = slices::small_systems([here, n, k], a.after(at), b.after(at), &mut x[at * n * k..(at + here) * n * k]) {
+            return Ok(Some(at + i));
+        }
+    }
+    Ok(None)
 }
 
 /// The type of an op from matrices to matrices of the same shape.
@@ -269,10 +310,12 @@ impl OpDef for Inverse {
     fn eval(&self, cx: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>> {
         let (a, n) = (&ins[0], square("inverse", &ins[0])?);
         let eye: Vec<f64> = memory::collect((0..n * n).map(|at| (at / n == at % n) as u8 as f64));
-        let out = each(a, n * n, |batch, i, a| {
-            Lu::new(cx, n, a)?.solve(cx, &eye, n)?.ok_or_else(|| singular_maybe_of_slogdet("inverse", batch, i))
-        })?;
-        Ok(one(Array::new(a.shape(), memory::joined(&out)).cast(a.dtype().to_float())))
+        let (values, mut out) = (a.to_f64_vec(), memory::zeros(a.len()));
+        let (matrices, sides) = (Stack { all: &values[..], step: n * n }, Stack { all: &eye[..], step: 0 });
+        match (Solve { kind: MatrixKind::General }).solve(cx, [batch_of(a), n, n], matrices, sides, &mut out)? {
+            Some(i) => Err(singular_maybe_of_slogdet("inverse", batch_of(a), i)),
+            None => Ok(one(Array::new(a.shape(), out).cast(a.dtype().to_float()))),
+        }
     }
     /// `ā = −yᵀ·ȳ·yᵀ` with y the inverse.
     fn vjp(&self, g: &mut Graph, site: &Site, cts: &[Option<Value>]) -> Result<Vec<Option<Value>>> {

@@ -10,7 +10,7 @@ use crate::base::Result;
 use crate::ir::op::*;
 use crate::ir::{Graph, Value};
 use crate::types::shape::tuple;
-use crate::types::{Array, Type};
+use crate::types::{Array, Type, memory};
 
 const SYSTEM: Solve = Solve { kind: MatrixKind::General };
 
@@ -35,11 +35,14 @@ impl OpDef for SolveSLogDet {
         }
         let both = systems.each(|batch, i, a, b| {
             let lu = Lu::new(cx, systems.n, a)?;
-            let x = lu.solve(cx, b, systems.columns)?.ok_or_else(|| singular_maybe_of_slogdet("solve", batch, i))?;
+            let mut x: Vec<f64> = memory::zeros(b.len());
+            if !lu.solve(cx, b, systems.columns, &mut x)? {
+                return Err(singular_maybe_of_slogdet("solve", batch, i));
+            }
             Ok((x, slogdet(&lu)))
         })?;
         let (solved, determinants): (Vec<_>, Vec<_>) = both.into_iter().unzip();
-        Ok([systems.solution(&solved)].into_iter().chain(signs_and_logs(a, determinants)).collect())
+        Ok([systems.solution(memory::joined(&solved))].into_iter().chain(signs_and_logs(a, determinants)).collect())
     }
     /// What flows through the solution and what flows through the determinant, added up.
     fn vjp(&self, g: &mut Graph, site: &Site, cts: &[Option<Value>]) -> Result<Vec<Option<Value>>> {

@@ -30,6 +30,7 @@ pub mod rows;
 #[allow(unsafe_code)]
 pub mod slices;
 pub mod special;
+pub mod systems;
 pub mod term;
 pub mod walk;
 

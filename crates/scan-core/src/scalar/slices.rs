@@ -5,6 +5,8 @@ use super::host::Plain;
 use super::lanes::fused;
 use super::leaves::{cholesky_leaf_of, substitute_leaf_of};
 use super::philox::{self, Key};
+use super::product::Stack;
+use super::systems::small_systems_of;
 use super::{Lanes, math};
 use crate::types::Element;
 use std::ops::{Add, AddAssign, DivAssign, Sub};
@@ -133,6 +135,8 @@ slices! { f64:
     pub fn cholesky_leaf(u: &mut [f64], width: usize, lo: usize, m: usize) -> bool = cholesky_leaf_of;
     /// Rows of the solution of a triangular system ([`leaves`](super::leaves)).
     pub fn substitute_leaf(t: &[f64], m: usize, which: (bool, bool), b: &mut [f64], sides: (usize, usize, usize)) = substitute_leaf_of;
+    /// The solutions of systems of few unknowns ([`systems`](super::systems)).
+    pub(crate) fn small_systems(extents: [usize; 3], a: Stack<f64>, b: Stack<f64>, x: &mut [f64]) -> Option<usize> = small_systems_of;
     /// `out = out · x`
     pub fn scale(x: &[f64], out: &mut [f64]) = scale_of;
 }

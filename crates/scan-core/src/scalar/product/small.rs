@@ -18,7 +18,13 @@ pub(crate) struct Stack<'a, T> {
 }
 
 impl<'a, T> Stack<'a, T> {
-    fn get(&self, at: usize, n: usize) -> &'a [T] {
+    /// Those from one on.
+    pub(crate) fn after(self, at: usize) -> Stack<'a, T> {
+        Stack { all: &self.all[(at * self.step).min(self.all.len())..], ..self }
+    }
+    /// The elements of one.
+    #[inline(always)]
+    pub(crate) fn get(&self, at: usize, n: usize) -> &'a [T] {
         &self.all[at * self.step..][..n]
     }
 }
