@@ -223,6 +223,9 @@ def erfc(x: Operand, /) -> Variable:
 def erfinv(x: Operand, /) -> Variable:
     """Inverse of erf."""
 
+def ndtri(x: Operand, /) -> Variable:
+    """Quantile of the normal distribution: the share x of all numbers is below it."""
+
 def gammaln(x: Operand, /) -> Variable:
     """`log |Γ(x)|`; ∞ at 0 and the negative integers."""
 
@@ -437,6 +440,7 @@ __all__ = [
     'erf',
     'erfc',
     'erfinv',
+    'ndtri',
     'gammaln',
     'digamma',
     'trigamma',

@@ -30,7 +30,7 @@ from .ops import (
     logical_and,
     logical_or,
     logsumexp,
-    maximum,
+    ndtri,
     relu,
     sigmoid,
     softmax,
@@ -321,33 +321,6 @@ def log_ndtr(x: Any) -> Variable:
     middle = log(0.5 * erfc(where(logical_or(tail, right), -1.0, v) * -math.sqrt(0.5)))
     high = log1p(-0.5 * erfc(where(right, v, 1.0) * math.sqrt(0.5)))
     return where(tail, left, where(right, high, middle))
-
-
-def ndtri(p: Any) -> Variable:
-    """The x with `ndtr(x) = p`, by Newton's method from below one half; derivatives up to the third.
-
-    errors: `RscanTypeError` (E0805) for what is no number or array.
-
-    >>> rs.special.ndtri(0.975).eval().round(6)
-    np.float64(1.959964)
-    """
-    v = _float(p)
-    inside = logical_and(v > 0, v < 1)
-    high = v > 0.5
-    q = where(inside, where(high, 1 - v, v), 0.25)
-    log_q = log(q)
-    u = sqrt(-2 * log_q)
-    x: Variable = where(q > 0.1, -math.sqrt(2.0) * erfinv(1 - 2 * maximum(q, 0.1)), -u + log(2 * math.pi * u * u) / (2 * u))
-
-    def better(x: Variable) -> Variable:
-        below = log_ndtr(x)
-        return x + (log_q - below) * exp(below + 0.5 * x * x + 0.5 * math.log(2 * math.pi))
-
-    for _ in range(4):
-        x = stop_gradient(better(x))
-    x = better(better(x))
-    found = where(high, -x, x)
-    return where(inside, found, where(v == 0, -np.inf, where(v == 1, np.inf, np.nan))).astype(v.dtype)
 
 
 # Bessel functions.

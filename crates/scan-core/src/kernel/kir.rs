@@ -432,7 +432,9 @@ host_fns! {
     /// `1 − erf(x)`
     Erfc one called::erfc::one, many called::erfc::many;
     /// Inverse of the error function.
-    ErfInv one crate::scalar::special::erfinv;
+    ErfInv one called::erfinv::one, many called::erfinv::many;
+    /// Quantile of the normal distribution.
+    NdTri one called::ndtri::one, many called::ndtri::many;
     /// `log |Γ(x)|`
     GammaLn one called::gammaln::one, many called::gammaln::many;
     /// `ψ(x)`

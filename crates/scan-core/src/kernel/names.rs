@@ -23,6 +23,6 @@ named!(Bin: Add "add", Sub "sub", Mul "mul", Div "div", And "and", Or "or", Xor 
 named!(Cmp: Eq "eq", Ne "ne", Lt "lt", Le "le");
 named!(HostFn:
     Pow "pow", Hypot "hypot", Atan2 "atan2", Fmod "fmod", Tan "tan", Asin "asin", Acos "acos", Atan "atan", Sinh "sinh", Cosh "cosh",
-    Asinh "asinh", Acosh "acosh", Atanh "atanh", Erf "erf", Erfc "erfc", ErfInv "erfinv", GammaLn "gammaln", Digamma "digamma",
+    Asinh "asinh", Acosh "acosh", Atanh "atanh", Erf "erf", Erfc "erfc", ErfInv "erfinv", NdTri "ndtri", GammaLn "gammaln", Digamma "digamma",
     Trigamma "trigamma", Tetragamma "tetragamma", Sin "sin", Cos "cos", NormalCos "normal_cos", NormalSin "normal_sin", Exp "exp",
     Exp2 "exp2", Expm1 "expm1", Log "log", Log2 "log2", Log10 "log10", Log1p "log1p", Tanh "tanh");

@@ -89,6 +89,10 @@ called! {
     erf(x) else libm::erf;
     /// `1 − erf(x)`
     erfc(x) else libm::erfc, inside;
+    /// Inverse of the error function.
+    erfinv(x) else |x: f64| if x.abs() == 1.0 { x * f64::INFINITY } else { f64::NAN }, inside;
+    /// Quantile of the normal distribution.
+    ndtri(p) else |p: f64| if p == 0.0 || p == 1.0 { (p - 0.5) * f64::INFINITY } else { f64::NAN }, inside;
     /// `log |Γ(x)|`
     gammaln(x) else libm::lgamma, inside;
     /// `ψ(x)`

@@ -116,7 +116,7 @@ four! {
         trunc(x: V) -> V = _mm256_round_pd::<{ _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC }>(x);
         round(x: V) -> V = _mm256_round_pd::<{ _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC }>(x);
     }
-    machine { machine_sin machine_cos tan asin acos atan sinh cosh asinh acosh atanh erf erfc erfinv gammaln digamma trigamma tetragamma }
+    machine { machine_sin machine_cos tan asin acos atan sinh cosh asinh acosh atanh erf erfc erfinv ndtri gammaln digamma trigamma tetragamma }
     machine2 { fmod pow hypot atan2 }
     written { exp exp2 expm1 log log2 log10 log1p tanh sigmoid log1p_exp sin cos }
 }

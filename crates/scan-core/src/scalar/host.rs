@@ -77,7 +77,7 @@ macro_rules! hosts {
             wide { machine_sin = far_sin, machine_cos = far_cos,
                 tan = f64::tan, asin = called::asin::one, acos = called::acos::one, atan = called::atan::one,
                 sinh = called::sinh::one, cosh = called::cosh::one, asinh = libm::asinh, acosh = super::special::acosh, atanh = libm::atanh,
-                erf = called::erf::one, erfc = called::erfc::one, erfinv = super::special::erfinv, gammaln = called::gammaln::one,
+                erf = called::erf::one, erfc = called::erfc::one, erfinv = called::erfinv::one, ndtri = called::ndtri::one, gammaln = called::gammaln::one,
                 digamma = called::digamma::one, trigamma = called::trigamma::one, tetragamma = super::special::tetragamma },
             wide2 { pow = called::pow::one, hypot = called::hypot::one, atan2 = called::atan2::one });
     };

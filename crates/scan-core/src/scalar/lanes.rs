@@ -142,6 +142,8 @@ lanes! {
         erfc(x);
         /// Inverse of the error function.
         erfinv(x);
+        /// Quantile of the normal distribution.
+        ndtri(x);
         /// `log |Γ(x)|`
         gammaln(x);
         /// `ψ(x) = d/dx log Γ(x)`

@@ -45,7 +45,7 @@ impl ElemOp {
                 of(true, false, Jumps::No)
             }
             Pow | Rsqrt | Hypot | Exp | Exp2 | Expm1 | Log | Log2 | Log10 | Log1p | LogAddExp | Sin | Cos | Tan | Asin | Acos | Atan | Sinh
-            | Cosh | Tanh | Asinh | Acosh | Atanh | Sigmoid | Softplus | LogSigmoid | Silu | Erf | Erfc | ErfInv | GammaLn | Digamma
+            | Cosh | Tanh | Asinh | Acosh | Atanh | Sigmoid | Softplus | LogSigmoid | Silu | Erf | Erfc | ErfInv | NdTri | GammaLn | Digamma
             | Trigamma | Tetragamma | XLogY => of(false, false, Jumps::No),
         }
     }

@@ -112,6 +112,7 @@ VALUES = {
     "erf": m.erf,
     "erfc": m.erfc,
     "erfinv": m.erfinv,
+    "ndtri": lambda p: m.sqrt(2) * m.erfinv(2 * p - 1),
     "gammaln": lambda x: m.log(abs(m.gamma(x))),
     "digamma": lambda x: polygamma(0, x),
     "trigamma": lambda x: polygamma(1, x),

@@ -7,6 +7,9 @@ use crate::types::Cast;
 use crate::types::{Array, Element};
 use std::f64::consts::{FRAC_2_SQRT_PI, LN_2, LN_10};
 
+/// √(2π)
+const SQRT_TAU: f64 = 2.5066282746310002;
+
 const RADIANS: f64 = std::f64::consts::PI / 180.0;
 
 impl ElemOp {
@@ -394,10 +397,15 @@ rows! { (c, g, out)
         grad { x: -g * (-(x * x)).exp() * FRAC_2_SQRT_PI },
         test (0.5) (-1.25) (2.0) (5.0);
     /// Inverse of erf.
-    ErfInv erfinv(x): Float, ulp 4.0, domain "−1 < x < 1",
+    ErfInv erfinv(x): Float, ulp 6.0, domain "−1 < x < 1",
         float [c.erfinv(x)],
         grad { x: g * (out * out).exp() / FRAC_2_SQRT_PI },
         test (0.5) (-0.875) (0.0078125) (0.96875);
+    /// Quantile of the normal distribution: the share x of all numbers is below it.
+    NdTri ndtri(x): Float, ulp 6.0, domain "0 < x < 1",
+        float [c.ndtri(x)],
+        grad { x: g * (out * out * 0.5).exp() * SQRT_TAU },
+        test (0.5) (0.125) (0.9375) (0.0009765625);
     /// `log |Γ(x)|`; ∞ at 0 and the negative integers.
     GammaLn gammaln(x): Float, ulp 4.0, domain "x > 0, or not an integer",
         float [c.gammaln(x)],

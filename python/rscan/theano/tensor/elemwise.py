@@ -91,7 +91,7 @@ def erfcx(x: Any) -> Variable:
 def erfcinv(x: Any) -> Variable:
     """The inverse of erfc."""
     v = _in_float(as_tensor_variable(x))
-    return elementwise("erfinv", 1 - v)
+    return elementwise("ndtri", v * 0.5) * np.asarray(-np.sqrt(0.5), v.dtype)
 
 
 def gamma(x: Any) -> Variable:

@@ -120,7 +120,7 @@ recorder! {
     int { int_add Add, int_sub Sub, int_and And, int_or Or, int_xor Xor }
     call {
         machine_sin Sin, machine_cos Cos, tan Tan, asin Asin, acos Acos,
-        atan Atan, sinh Sinh, cosh Cosh, asinh Asinh, acosh Acosh, atanh Atanh, erf Erf, erfc Erfc, erfinv ErfInv,
+        atan Atan, sinh Sinh, cosh Cosh, asinh Asinh, acosh Acosh, atanh Atanh, erf Erf, erfc Erfc, erfinv ErfInv, ndtri NdTri,
         gammaln GammaLn, digamma Digamma, trigamma Trigamma, tetragamma Tetragamma
     }
     written { exp, exp2, expm1, log, log2, log10, log1p, tanh, sigmoid, log1p_exp, sin, cos }

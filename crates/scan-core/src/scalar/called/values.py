@@ -19,6 +19,8 @@ ONE = {
     "cosh": (m.cosh, -700, 700),
     "erf": (m.erf, -6, 6),
     "erfc": (m.erfc, -6, 27),
+    "erfinv": (m.erfinv, -1, 1),
+    "ndtri": (lambda p: m.sqrt(2) * m.erfinv(2 * p - 1), 0, 1),
     "gammaln": (m.loggamma, 0, 30),
     "digamma": (m.digamma, 0, 30),
     "trigamma": (lambda x: m.psi(1, x), 0, 30),

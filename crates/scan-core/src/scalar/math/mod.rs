@@ -8,6 +8,7 @@ mod gamma;
 mod hyperbolic;
 mod inverse;
 mod log;
+mod normal;
 mod poly;
 mod power;
 #[cfg(test)]
@@ -20,6 +21,7 @@ pub use gamma::{digamma, gammaln, trigamma};
 pub use hyperbolic::{cosh, hypot, sinh};
 pub use inverse::{acos, asin, atan, atan2};
 pub use log::{log, log1p, log2, log10};
+pub use normal::{erfinv, ndtri};
 pub use power::pow;
 pub use trig::{cos, sin};
 
