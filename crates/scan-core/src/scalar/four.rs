@@ -70,6 +70,14 @@ macro_rules! four {
             fn int_shr(&self, i: __m256i, n: u32) -> __m256i {
                 unsafe { _mm256_srl_epi64(i, _mm_cvtsi32_si128(n as i32)) }
             }
+            #[inline(always)]
+            fn any(&self, c: __m256d) -> bool {
+                unsafe { _mm256_movemask_pd(c) != 0 }
+            }
+            #[inline(always)]
+            fn all(&self, c: __m256d) -> bool {
+                unsafe { _mm256_movemask_pd(c) == 15 }
+            }
             $(#[inline(always)] fn $one(&self $(, $x: four!(@ $t))*) -> four!(@ $r) { unsafe { $e } })+
             $(#[inline(always)] fn $machine(&self, x: __m256d) -> __m256d { each(x, x, |x, _| Host::<f64>::CX.$machine(x)) })+
             $(#[inline(always)] fn $machine2(&self, x: __m256d, y: __m256d) -> __m256d { each(x, y, |x, y| Host::<f64>::CX.$machine2(x, y)) })+

@@ -29,8 +29,8 @@ macro_rules! host {
             type I = $i;
             #[inline(always)] fn wide(&self) -> bool { size_of::<$t>() == 8 }
             #[inline(always)] fn fuses(&self) -> bool { $fma }
-            #[inline(always)]
-            fn choose(&self, c: bool, x: impl FnOnce() -> $t, y: impl FnOnce() -> $t) -> $t { if c { x() } else { y() } }
+            #[inline(always)] fn any(&self, c: bool) -> bool { c }
+            #[inline(always)] fn all(&self, c: bool) -> bool { c }
             #[inline(always)] fn fma(&self, x: $t, y: $t, z: $t) -> $t { if $fma { x.mul_add(y, z) } else { x * y + z } }
             $(#[inline(always)] fn $written(&self, x: $t) -> $t { fast::$written::$t(x) })*
             #[inline(always)] fn bits(&self, x: $t) -> $i { x.to_bits() }

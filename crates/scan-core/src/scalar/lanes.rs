@@ -32,9 +32,26 @@ macro_rules! lanes {
             fn select(&self, c: Self::B, x: Self::V, y: Self::V) -> Self::V;
             /// True where the sign bit is set, −0 and NaN included.
             fn signbit(&self, x: Self::V) -> Self::B;
-            /// x where `c`, else y: of scalars only that one is computed.
+            /// False only where c is true of no value.
+            #[inline(always)]
+            fn any(&self, _: Self::B) -> bool {
+                true
+            }
+            /// True only where c is true of every value.
+            #[inline(always)]
+            fn all(&self, _: Self::B) -> bool {
+                false
+            }
+            /// x where `c`, else y: what no value asks for is not computed where that is known.
+            #[inline(always)]
             fn choose(&self, c: Self::B, x: impl FnOnce() -> Self::V, y: impl FnOnce() -> Self::V) -> Self::V {
-                self.select(c, x(), y())
+                let x = if self.any(c) { Some(x()) } else { None };
+                let y = if self.all(c) { None } else { Some(y()) };
+                match (x, y) {
+                    (Some(x), Some(y)) => self.select(c, x, y),
+                    (Some(found), None) | (None, Some(found)) => found,
+                    (None, None) => self.num(0.0),
+                }
             }
             /// True where `fma` is rounded once.
             fn fuses(&self) -> bool;

@@ -7,8 +7,11 @@ use std::f64::consts::FRAC_1_SQRT_2;
 
 /// How far from one half the first range goes, and its square.
 const NEAR: [f64; 2] = [0.425, 0.180625];
-/// Where the third range begins, as `√(−log p)`, and what the others begin with.
-const FAR: [f64; 2] = [5.0, 1.6];
+/// Where the third range begins: `exp(−5²)`.
+const FAR: f64 = 1.3887943864964021e-11;
+/// What is taken from `√(−log p)` in the second range and in the third.
+const SIDE_FROM: f64 = 1.6;
+const TAIL_FROM: f64 = 5.0;
 
 /// Numerators and denominators.
 const MIDDLE: [[f64; 8]; 2] = [
@@ -98,17 +101,26 @@ pub fn erfinv<C: Lanes>(c: &C, x: C::V) -> (C::V, C::B) {
 /// The quantile of ½ + middle, of which there is so much on the shorter side.
 #[inline(always)]
 fn quantile<C: Lanes>(c: &C, middle: C::V, tail: C::V) -> C::V {
-    let near = c.le(c.abs(middle), c.num(NEAR[0]));
-    c.choose(
-        near,
-        || c.mul(middle, ratio(c, c.sub(c.num(NEAR[1]), c.mul(middle, middle)), &MIDDLE)),
-        || {
-            let r = c.sqrt(c.neg(c.log(tail)));
-            let [far, side] = FAR.map(|x| c.num(x));
-            let size = c.choose(c.le(r, far), || ratio(c, c.sub(r, side), &SIDE), || ratio(c, c.sub(r, far), &TAIL));
-            c.copysign(size, middle)
-        },
-    )
+    let (near, far) = (c.le(c.abs(middle), c.num(NEAR[0])), c.lt(tail, c.num(FAR)));
+    let mut found = central(c, middle);
+    // No closures: one that is not written into the loop would be compiled without the processor's vectors.
+    if !c.all(near) {
+        found = c.select(near, found, c.copysign(beside(c, tail, SIDE_FROM, &SIDE), middle));
+    }
+    if c.any(far) {
+        found = c.select(far, c.copysign(beside(c, tail, TAIL_FROM, &TAIL), middle), found);
+    }
+    found
+}
+
+#[inline(always)]
+fn central<C: Lanes>(c: &C, middle: C::V) -> C::V {
+    c.mul(middle, ratio(c, c.sub(c.num(NEAR[1]), c.mul(middle, middle)), &MIDDLE))
+}
+
+#[inline(always)]
+fn beside<C: Lanes>(c: &C, tail: C::V, from: f64, terms: &[[f64; 8]; 2]) -> C::V {
+    ratio(c, c.sub(c.sqrt(c.neg(c.log(tail))), c.num(from)), terms)
 }
 
 #[inline(always)]
