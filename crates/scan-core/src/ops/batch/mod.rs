@@ -8,6 +8,7 @@ mod stacked;
 
 use super::args::{integer, one};
 use super::index::{Item, Pattern};
+use super::properties::Cost;
 use crate::base::{Id, Result};
 use crate::ir::op::*;
 use crate::ir::{Def, Graph, Held, Node, NodeId, Op, Value, Whole};
@@ -114,9 +115,9 @@ impl Images {
         Ok(outs.filter(|_| !b.apart))
     }
 
-    /// `ifelse` with a condition for each row. Where a branch may fail, rows that do not take it compute what the first of those that do
-    /// computes, and none where no row takes it; where that cannot be written, each row takes its branch by itself. `ins` are missing where
-    /// what only a branch needs could not be written for all rows.
+    /// `ifelse` with a condition for each row, which selects. Where a branch may fail, rows that do not take it compute what the first of those
+    /// that do computes; where it may fail or costs much, none where no row takes it. Where that cannot be written, each row takes its branch
+    /// by itself. `ins` are missing where what only a branch needs could not be written for all rows.
     fn choice(
         &self,
         b: &mut Batching,
@@ -131,7 +132,8 @@ impl Images {
             let cone = needed(from, &known, values, true);
             from.nodes().enumerate().filter(move |(at, _)| cone[at.idx()] && *at < id).map(|(_, n)| n)
         };
-        if let Some(ins) = ins.filter(|_| nodes_behind(&node.ins[1..]).all(|n| !n.op.def().fallible(from, &n.ins))) {
+        let together = ins.filter(|_| nodes_behind(&node.ins[1..]).all(|n| !n.op.def().fallible(from, &n.ins)));
+        if let Some(ins) = together.filter(|_| !much(nodes_behind(&node.ins[1..]))) {
             return shapes::if_else(b, ins).map(Some);
         }
         // The condition itself may belong to a branch around that is not taken: then it is not known, and the loop computes it.
@@ -143,10 +145,10 @@ impl Images {
             return Ok(None);
         }
         let given: Vec<(Value, Batched)> = given.into_iter().map(|(v, x)| (v, b.settled(x))).collect();
-        let found = self.as_first(b, from, (node, cond), &known)?;
-        Ok(Some(match found {
-            Some(found) => one(found),
-            None => b.loop_over(from, &given, &node.outs)?,
+        Ok(Some(match (self.as_first(b, from, (node, cond), &known)?, together) {
+            (Some(found), _) => one(found),
+            (None, Some(ins)) => shapes::if_else(b, ins)?,
+            (None, None) => b.loop_over(from, &given, &node.outs)?,
         }))
     }
 }
@@ -179,10 +181,10 @@ impl Images {
         let mut of = |kind, rows: Value| b.g.emit(Reduce { kind, axes: vec![0], keepdims: false }, &[rows]);
         let (all, any) = (of(ReduceKind::All, taken), of(ReduceKind::Any, taken));
         let mut found = b.rows(mixed)?;
-        if y.fails {
+        if y.lazy {
             found = b.apply(IfElse {}, &[all, a, found])?;
         }
-        if x.fails {
+        if x.lazy {
             found = b.apply(IfElse {}, &[any, found, c])?;
         }
         Ok(Some(Batched::Rows(found)))
@@ -217,15 +219,29 @@ impl Images {
         }
         let images = graph(b, from, &given, &[value])?;
         let of = images.and_then(|images| images.get(value)).filter(|x| !matches!(x, Batched::Ragged { .. }));
-        Ok(of.map(|x| Branch { of: b.settled(x), fails }))
+        let lazy = fails || much(nodes());
+        Ok(of.map(|x| Branch { of: b.settled(x), lazy }))
     }
 }
 
 /// A branch for all rows.
 struct Branch {
     of: Batched,
-    /// It may fail: it is to be computed only where a row takes it.
-    fails: bool,
+    /// It may fail, or costs much: it is to be computed only where a row takes it.
+    lazy: bool,
+}
+
+/// Functions like tanh up to which both branches of a choice are computed, and each row selects.
+const FUNCTIONS: usize = 8;
+
+/// True for nodes that are better not computed where no row needs them.
+fn much<'a>(nodes: impl Iterator<Item = &'a Node>) -> bool {
+    let functions = nodes.map(|n| match n.op.properties().cost {
+        Cost::Free | Cost::Folds | Cost::Simple | Cost::Reads => 0,
+        Cost::Function => 1,
+        _ => FUNCTIONS + 1,
+    });
+    functions.sum::<usize>() > FUNCTIONS
 }
 
 /// What can be made of rows of different lengths without bringing them to one: an extent, a row's element, what follows the first ones.
