@@ -23,6 +23,22 @@ class TestKeys:
         assert len({tuple(k) for k in keys}) == 5
         np.testing.assert_array_equal(draw(first), draw(rs.random.fold_in(key, 0)))
 
+    @pytest.mark.parametrize("num", [0, 1, 3, 16, 17, 40, np.int64(5)])
+    def test_split_gives_rows(self, num):
+        key = rs.random.key(0)
+        keys = rs.random.split(key, num)
+        rows = [draw(rs.random.fold_in(key, i)) for i in range(int(num))]
+        np.testing.assert_array_equal(draw(keys), np.reshape(np.array(rows, np.uint64), (int(num), 2)))
+        count = rs.compile(lambda n: rs.random.split(rs.random.key(0), n))
+        np.testing.assert_array_equal(count(int(num)), draw(keys))
+
+    def test_keys_that_were_split_are_a_sequence_and_are_mapped(self):
+        keys = rs.random.split(rs.random.key(1), 4)
+        each = [draw(rs.random.normal(k, 3)) for k in keys]
+        np.testing.assert_array_equal(draw(rs.vmap(lambda k: rs.random.normal(k, 3))(keys)), each)
+        out = rs.loop(lambda k, x: x + rs.random.normal(k, 3), over=keys, init=np.zeros(3))
+        np.testing.assert_array_equal(draw(out.last), each[0] + each[1] + each[2] + each[3])
+
     def test_larger_draws_continue_smaller_ones(self):
         key = rs.random.key(3)
         np.testing.assert_array_equal(draw(rs.random.uniform(key, 10))[:4], draw(rs.random.uniform(key, 4)))

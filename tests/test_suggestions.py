@@ -359,6 +359,28 @@ def test_keys_are_counted_by_integers():
         rs.random.split(rs.random.key(0), 2.5)
 
 
+def test_several_sequences_where_one_was_meant():
+    keys = tuple(rs.random.split(rs.random.key(0), 5))
+    with pytest.raises(rs.errors.ScanError, match=r"E0122[\s\S]*rs\.stack\(items\) makes one of them"):
+        rs.loop(lambda key, x: x + rs.random.normal(key), over=keys, init=0.0)
+
+
+@pytest.mark.parametrize(
+    "use",
+    [lambda out: out * 2, lambda out: 2 + out, lambda out: np.ones(3) - out, np.exp, lambda out: out < 1, lambda out: -out],
+)
+def test_arithmetic_with_a_loop_says_which_array_to_take(use):
+    out = rs.loop(lambda x, m: dict(m=m + x), over=np.arange(3.0), init=dict(m=0.0))
+    with pytest.raises(rs.RscanTypeError, match=r"E0805[\s\S]*take out\.m"):
+        use(out)
+
+
+@pytest.mark.parametrize("name", ["gelu", "layer_norm", "elu", "leaky_relu", "glu", "dropout"])
+def test_functions_of_networks_that_are_a_line(name):
+    with pytest.raises(AttributeError, match=f"has no attribute '{name}': .*x"):
+        getattr(rs, name)
+
+
 def test_images_are_no_vectors():
     with pytest.raises(rs.RscanValueError, match=r"docs/numpy\.md"):
         rs.convolve(np.ones((3, 3)), np.ones((2, 2)))

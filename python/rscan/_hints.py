@@ -50,6 +50,8 @@ def hints(
             error.helps = ["pass over=x, whose rows are gone through, or n_steps=n, or end the loop: return …, rs.until(condition)"]
         if error.code == "E0118" and not named and len(sequences) > 1 and all(x.ndim == 0 for x in sequences):
             error.helps = ["a tuple or list holds several sequences: np.array(…) or rs.stack(…) makes one sequence of the numbers"]
+        elif error.code == "E0122" and loop and not named and len(sequences) > 1 and len(positional(step) or []) == states + 1:
+            error.helps.append("a tuple or list holds several sequences, a parameter for each: rs.stack(items) makes one of them")
         elif error.code == "E0122" and loop and not named and states > 1 and len(positional(step) or []) == len(sequences) + 1:
             error.helps.append("a tuple holds several states, a parameter of the step for each: init=[carry] is one state that is a tuple")
         elif sequences and states and not named and (_first_of_several(step) in _CARRIES or _fits(swapped, error)):

@@ -81,6 +81,14 @@ JAX: dict[str, str] = {
     **_each("checkpoint remat", "rs.scan_checkpoints; what is cheaper computed again is not kept"),
     **_each("jacfwd jacrev", "rs.jacobian"),
     "device_put": "rs.to_device",
+    "gelu": "0.5 * x * (1 + rs.erf(x / np.sqrt(2.0)))",
+    "swish": "rs.silu",
+    "elu": "rs.where(x > 0, x, rs.expm1(rs.minimum(x, 0.0)))",
+    "leaky_relu": "rs.where(x > 0, x, 0.01 * x)",
+    "glu": "a * rs.sigmoid(b), of the halves a, b = rs.split(x, 2, -1)",
+    "layer_norm": "(x - rs.mean(x, -1, keepdims=True)) / rs.sqrt(rs.var(x, -1, keepdims=True) + 1e-5) * scale + shift",
+    "standardize": "(x - rs.mean(x, -1, keepdims=True)) / rs.sqrt(rs.var(x, -1, keepdims=True) + 1e-5)",
+    "dropout": "rs.where(rs.random.bernoulli(key, 0.9, x.shape), x / 0.9, 0.0)",
 }
 
 _SVD = "rs.linalg.svd gives it"

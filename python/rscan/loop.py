@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Never
+from typing import TYPE_CHECKING, Any, Never
 
 import numpy as np
 
@@ -126,8 +126,13 @@ class Loop:
         text = f"a loop's outputs are {len(names)} arrays, and one is wanted" if len(names) > 1 else "a loop with names is no array"
         return RscanTypeError(text, code="E0805", labels=[(here(), "")], helps=[f"take {' or '.join(names)}"] if names else [])
 
-    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Never:
+    def _computed(self, *_: Any, **__: Any) -> Never:
         raise self._no_array()
+
+    if not TYPE_CHECKING:  # for whom arithmetic with a loop must stay a mistake
+        __array_function__ = __array_ufunc__ = _computed
+        __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = __neg__ = _computed
+        __matmul__ = __rmatmul__ = __pow__ = __rpow__ = __mod__ = __floordiv__ = __lt__ = __le__ = __gt__ = __ge__ = _computed
 
     def __getitem__(self, key: Any) -> Any:
         return self._values[key] if isinstance(key, str) else list(self._values.values())[key]
