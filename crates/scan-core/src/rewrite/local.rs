@@ -6,7 +6,7 @@ use super::drops::Drops;
 use super::pipeline::{Pass, Run};
 use super::rebuild::copy_with;
 use super::rules::Rule;
-use crate::base::{Id, Result};
+use crate::base::{Id, Result, Span};
 use crate::ir::{Def, Graph, Op, Value};
 use crate::scalar::ElemOp;
 use crate::types::{DType, Dim, Sym, Type};
@@ -189,6 +189,12 @@ impl Local<'_> {
     /// Op and inputs of the node that makes a value.
     pub fn node(&self, v: Value) -> Option<(&Op, &[Value])> {
         self.g.node_of(v).map(|n| (&n.op, &n.ins[..]))
+    }
+    /// True for what is made in the line of the user's that this node stands for.
+    pub fn in_this_line(&mut self, v: Value) -> bool {
+        let line = self.g.set_span(Span::NONE);
+        self.g.set_span(line);
+        self.g.node_of(v).is_some_and(|n| n.span == line)
     }
     /// The input of the elementwise function of one input that makes a value.
     pub fn of(&self, v: Value, op: ElemOp) -> Option<Value> {

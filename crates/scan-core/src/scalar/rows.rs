@@ -405,7 +405,7 @@ rows! { (c, g, out)
     NdTri ndtri(x): Float, ulp 6.0, domain "0 < x < 1",
         float [c.ndtri(x)],
         grad { x: g * (out * out * 0.5).exp() * SQRT_TAU },
-        test (0.5) (0.125) (0.9375) (0.0009765625);
+        test (0.5) (0.125) (0.9375) (0.0625);
     /// `log |Γ(x)|`; ∞ at 0 and the negative integers.
     GammaLn gammaln(x): Float, ulp 4.0, domain "x > 0, or not an integer",
         float [c.gammaln(x)],

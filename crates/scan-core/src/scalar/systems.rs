@@ -48,14 +48,7 @@ fn all<const N: usize>(count: usize, k: usize, a: Stack<f64>, b: Stack<f64>, x: 
 
 /// The systems from one on, up to the last.
 #[inline(always)]
-fn beside<const N: usize, const L: usize>(
-    k: usize,
-    a: Stack<f64>,
-    b: Stack<f64>,
-    x: &mut [f64],
-    at: usize,
-    last: usize,
-) -> Option<usize> {
+fn beside<const N: usize, const L: usize>(k: usize, a: Stack<f64>, b: Stack<f64>, x: &mut [f64], at: usize, last: usize) -> Option<usize> {
     let mut m: Rows<N, L> = [[[0.0; L]; N]; N];
     for l in 0..L {
         let from = a.get((at + l).min(last), N * N);

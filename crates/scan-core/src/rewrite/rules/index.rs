@@ -2,7 +2,8 @@
 
 use super::Rule;
 use crate::ir::Value;
-use crate::ir::op::{ArgTopK, Index, Op, Write};
+use crate::ir::op::{ArgTopK, Gather, Index, Op, Write};
+use crate::ops::gather::index_axis;
 use crate::ops::index::{Item, Pattern};
 use crate::rewrite::local::Local;
 use crate::scalar::ElemOp;
@@ -13,6 +14,7 @@ use smallvec::SmallVec;
 pub static RULES: &[Rule] = &[
     Rule { doc: "x[0:n] → x, where x has n rows", on: &["index"], apply: whole },
     Rule { doc: "x[i][j] → x[i, j]", on: &["index"], apply: index_twice },
+    Rule { doc: "x[:, i][a, b] → x[a, i, b], of index arrays a, b", on: &["gather"], apply: gathered_at },
     Rule { doc: "join(x, y)[i] → x[i] or y[j]", on: &["index"], apply: of_join },
     Rule { doc: "expand(x)[0] → x", on: &["index"], apply: of_expand },
     Rule { doc: "broadcast_to(x, n, …)[-k:] → broadcast_to(x, min(n, k), …), likewise [:k]", on: &["index"], apply: of_repeated },
@@ -86,6 +88,30 @@ fn index_twice(l: &mut Local, op: &Op, ins: &[Value]) -> Option<Value> {
     }
     all.extend(items(op, ins)?);
     index(l, x, &all)
+}
+
+/// Index arrays of what single rows were taken of read it where it lies, where both say so in one line of the user's: else the error of a row
+/// that is not there would name another line.
+fn gathered_at(l: &mut Local, op: &Op, ins: &[Value]) -> Option<Value> {
+    let Op::Gather(Gather { axes }) = op else { return None };
+    let (before, inner) = l.node(ins[0])?;
+    let (x, all) = (*inner.first()?, items(before, inner)?);
+    let plain = all.iter().all(|(item, _)| matches!(*item, Item::At | Item::ALL));
+    if !plain || !l.in_this_line(ins[0]) {
+        return None;
+    }
+    let taken = |axis: usize| all.get(axis).filter(|(item, _)| *item == Item::At).map(|(_, own)| own[0]);
+    let rank = l.ty(x).rank();
+    let left: Vec<usize> = (0..rank).filter(|&axis| taken(axis).is_none()).collect();
+    let rows = (0..rank).filter_map(|axis| Some((axis, taken(axis)?)));
+    let mut places: Vec<(usize, Value)> = axes.iter().zip(&ins[1..]).map(|(&axis, &v)| (left[axis], v)).chain(rows).collect();
+    places.sort_unstable_by_key(|(axis, _)| *axis);
+    let new: Vec<usize> = places.iter().map(|(axis, _)| *axis).collect();
+    if index_axis(&new) != index_axis(axes) {
+        return None;
+    }
+    let operands: Ins = std::iter::once(x).chain(places.into_iter().map(|(_, v)| v)).collect();
+    l.make(Gather { axes: new }, &operands)
 }
 
 /// The constant that the first item takes, and the other items.
